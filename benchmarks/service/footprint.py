@@ -10,11 +10,13 @@ from types import TracebackType
 from typing import Self
 
 from benchmarks.service.server import Server
+from tamis.matchlog import Segment
+from tamis.matchlog.segment import SUFFIX
 
 LEFT_OUT = ("spool", "spark")  # the log that was published to, and Spark's scratch files, which a start clears away
 DATABASE = "store.sqlite"
 _BODIES = "store.sqlite:events"
-_BODY_FILES = ("bodies", "events")  # files whose names begin so hold events, not pairs
+_EVENTS_OF = "events of "  # a segment: what it has of events stands beside the rest of it
 
 
 def bytes_on_disk(state: Path) -> dict[str, int]:
@@ -29,7 +31,10 @@ def bytes_on_disk(state: Path) -> dict[str, int]:
             continue
         try:
             if file.is_file():
-                found[str(place)] = file.stat().st_size
+                found[str(place)] = size = file.stat().st_size
+                if place.suffix == SUFFIX:
+                    found[f"{_EVENTS_OF}{place}"] = its = Segment.open(file).event_bytes
+                    found[str(place)] = size - its
         except FileNotFoundError:  # merged or dropped meanwhile
             continue
     return found
@@ -40,7 +45,7 @@ def grown(before: dict[str, int], after: dict[str, int]) -> tuple[int, int]:
     bodies = others = 0
     for name in before.keys() | after.keys():
         more = after.get(name, 0) - before.get(name, 0)
-        if name == _BODIES or name.rpartition("/")[2].startswith(_BODY_FILES):
+        if name == _BODIES or name.startswith(_EVENTS_OF):
             bodies += more
         else:
             others += more
@@ -110,4 +115,5 @@ def _kind(command: str) -> str:
         return "java"
     if "tamis.service.examining" in program:
         return "examiners"
-    return "pipeline" if "tamis.service.worker" in program else "workers"
+    # The process was called `matching` until 0.1.
+    return "pipeline" if program.rstrip().endswith(("tamis.service.worker", "tamis.service.matching")) else "workers"

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.findings import LineSkipped, Options
@@ -17,7 +18,9 @@ from benchmarks.service.readers import Crowd, Reading
 from benchmarks.service.recording import IndexAlone, Recorded, bodies
 from benchmarks.service.server import environment
 from benchmarks.service_end_to_end import CASES, Case, Measured, cases, findings, measured, run
+from tamis.matchlog.segment import encoded
 from tamis.workloads import le_subscribe
+from tests.matchlog.made import content, plain
 
 HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 NOTIFICATION = b'28\r\nid: 17\ndata: {"event": "data: none"}\n\n\r\n'
@@ -44,11 +47,14 @@ def test_bodies_of_events_are_told_apart_from_pairs_and_the_log_is_left_out(tmp_
     store_with(1_000, tmp_path / "store.sqlite")
     for folder in ("spool", "spark"):
         (tmp_path / folder / "0").write_bytes(bytes(1_000_000))
-    (tmp_path / "matches" / "1.segment").write_bytes(bytes(50_000))
-    (tmp_path / "matches" / "bodies-1").write_bytes(bytes(30_000))
+    rng = np.random.default_rng(1)
+    of = plain([np.sort(rng.choice(9_000, 100, False)).tolist() for _ in range(500)])
+    of.told.update({at: ("", 0, rng.bytes(100).hex()) for at in of.told})
+    whole = b"".join(encoded(content(of)))
+    (tmp_path / "matches" / "1.matches").write_bytes(whole)
     events, pairs = grown(before, bytes_on_disk(tmp_path))
-    assert 1_030_000 < events < 1_600_000
-    assert 50_000 + 4_096 <= pairs < 50_000 + 50_000
+    assert 1_000_000 + 50_000 < events < 1_600_000
+    assert 2 * 50_000 <= pairs - 30_000 < len(whole) - 50_000
 
 
 def test_what_waits_in_the_write_ahead_log_is_counted_where_it_belongs(tmp_path: Path) -> None:

@@ -71,6 +71,8 @@ class ServiceDouble:
             return httpx.Response(200, json={"cursor": "7", "asked": json.loads(request.content)})
         if path.endswith("/renew"):
             return httpx.Response(200, json={"expires": "2026-02-01T10:00:00+00:00"})
+        if path.endswith("/rotate-secret"):
+            return httpx.Response(200, json={"delivery": {"secret": json.loads(request.content)["secret"]}})
         if request.method == "DELETE":
             return httpx.Response(204)
         return _problem(404, "there is no such subscription")

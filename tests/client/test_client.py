@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import itertools
 import json
 from collections.abc import Callable
@@ -56,6 +57,17 @@ def test_a_subscribe_whose_answer_was_lost_is_repeated_with_the_same_ticket() ->
     tickets = [request.headers["tamis-ticket"] for request in double.requests]
     assert tickets[0] == tickets[1] == tickets[2] != tickets[3]
     assert len(tickets[0]) == 47
+
+
+def test_a_rotation_whose_answer_was_lost_is_repeated_with_the_same_secret() -> None:
+    double = ServiceDouble()
+    with client(double) as tamis:
+        subscription = tamis.subscribe("price < 10", delivery={"mode": "webhook", "url": "https://example.org/"})
+        double.lose = 1
+        secret = subscription.rotate_secret(timedelta(hours=2))
+    asked = [json.loads(request.content) for request in double.requests[1:]]
+    assert asked == [{"secret": secret, "overlap": 7200}] * 2
+    assert len(base64.b64decode(secret.removeprefix("whsec_"))) == 32
 
 
 def test_a_refusal_says_what_the_service_said() -> None:

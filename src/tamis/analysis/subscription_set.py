@@ -1,4 +1,5 @@
-"""Analysis of a subscription set: `analyze`, with usage of attributes and conditions, and matches of past events.
+"""Analysis of a subscription set: `analyze`, usage of attributes and conditions, conditions as text, and matches of
+past events.
 
 Everything is computed from one level of the columnar index with all subscriptions in it.
 """

@@ -1,4 +1,4 @@
-"""Access to brokers: tokens and TLS certificates, the gRPC channel and its settings, and errors of calls."""
+"""Access to brokers: tokens and TLS certificates, addresses, gRPC channels with their settings, and errors of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Store of a broker's state: one SQLite file, written in transactions that a crash undoes as a whole."""
+"""Store of a broker's state (links, filters, clients, queues, batches seen): one SQLite file, written in transactions
+that a crash undoes as a whole.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Event routing in a broker: events come in at one hop and are queued for the hops whose filters match them."""
+"""Event routing in a broker: queues of all hops, batches that wait for room in them, and events sent and received over
+links.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `tamis` command: one file a subcommand, and below them what they share.
+"""Command-line interface `tamis`: one file per subcommand, and below them the code that they share.
 
 A command's file declares its options and its help, and is light: what the command works with is imported where it
 begins to work. So help, versions and mistyped options are answered at once, and no command waits for what only another

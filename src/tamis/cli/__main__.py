@@ -1,4 +1,4 @@
-"""`python -m tamis.cli` is `tamis`."""
+"""Entry point `python -m tamis.cli`, equal to `tamis`."""
 
 from tamis.cli import main
 

@@ -1,4 +1,4 @@
-"""`tamis analyze`: which subscriptions are superfluous, dear, or never match?"""
+"""`tamis analyze`: finds superfluous, expensive and never matching subscriptions."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ def analyze(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where the findings go, a row a subscription (.parquet, .csv, .jsonl).",
+            help="Write the findings to this file, a row per subscription (.parquet, .csv, .jsonl).",
             show_default=False,
         ),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Where a picture goes (.png, .svg, .pdf).", show_default=False),
+        typer.Option(
+            "--plot", metavar="FILE", help="Write a plot to this file (.png, .svg, .pdf).", show_default=False
+        ),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The summary as one JSON object, in place of tables.")
-    ] = False,
-    top: Annotated[int, typer.Option("--top", min=1, help="How many of each kind to show.")] = 8,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of subscriptions to show of each kind.")] = 8,
     statistics: Annotated[
         Path | None,
         typer.Option(
@@ -82,10 +82,10 @@ def analyze(
     ignore_unknown: IgnoreUnknownOption = False,
     batch_rows: BatchRowsOption = 10_000,
 ) -> None:
-    """Find what is wrong with subscriptions, and what they cost.
+    """Find superfluous, expensive and never matching subscriptions.
 
-    Duplicate, contradictory, always true and covered ones; those that cost most to match; the attributes and conditions
-    that are asked for most; and, given past events, those that matched none.
+    Reports duplicate, contradictory, always true and covered subscriptions, the most expensive ones, the most
+    frequent attributes and conditions, and, given past events, subscriptions that matched none of them.
 
     \b
     [bold]Examples[/bold]
@@ -152,7 +152,7 @@ def _here(
     batch_rows: int,
     operators: list[str] | None,
 ) -> tuple[Analysis, list[Refusal], int]:
-    """In this process: the analysis, what was refused, and how many events were dead."""
+    """Analysis in this process, with the refused subscriptions and the number of dead events."""
     from tamis.analysis import analyze as analysis_of
     from tamis.cli.work.indexes import index_of
     from tamis.cli.work.tables import dead_letters
@@ -180,7 +180,7 @@ def _refused(compiled: Compiled, found: Analysis) -> list[Refusal]:
 
 
 def _batches(files: EventFiles, schema: Schema, rows: int, dead: DeadLetters) -> Iterator[pa.RecordBatch]:
-    """The valid events; the others are put aside."""
+    """Valid events; the others are counted and dropped."""
     events = 0
     with progress_bar() as bar:
         task = bar.add_task("looking back", total=files.size, note="")

@@ -1,4 +1,4 @@
-"""`tamis backtest`: what would these subscriptions have matched in this history?"""
+"""`tamis backtest`: counts the matches of subscriptions in past events."""
 
 from __future__ import annotations
 
@@ -36,20 +36,22 @@ def backtest(
     events: EventsArgument,
     schema: SchemaOption = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the results go; a new folder.")
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Write the results to this new folder.")
     ] = Path("backtest-results"),
     time: Annotated[
         str | None,
-        typer.Option("--time", metavar="ATTRIBUTE", help="The timestamp that tells when.", show_default=False),
+        typer.Option(
+            "--time", metavar="ATTRIBUTE", help="Timestamp of the events, for the counts.", show_default=False
+        ),
     ] = None,
-    window: Annotated[str, typer.Option("--window", help="How much time a count is over: '15 minutes'.")] = "1 day",
-    samples: Annotated[int, typer.Option("--samples", min=0, help="Events to keep of each subscription.")] = 3,
-    top: Annotated[int, typer.Option("--top", min=1, help="How many subscriptions to show and to draw.")] = 8,
+    window: Annotated[str, typer.Option("--window", help="Width of the time windows: '15 minutes'.")] = "1 day",
+    samples: Annotated[int, typer.Option("--samples", min=0, help="Sample events per subscription.")] = 3,
+    top: Annotated[int, typer.Option("--top", min=1, help="Number of subscriptions to show and plot.")] = 8,
     refused_to: RefusedOption = None,
     operators: OperatorsOption = None,
     ignore_unknown: IgnoreUnknownOption = False,
 ) -> None:
-    """Find what subscriptions would have matched in the past, before switching them on.
+    """Count what subscriptions would have matched in the past, before they are created.
 
     Runs on Spark. Leaves a folder with counts over time, totals (also of those that never matched), sample events, dead
     letters and a plot.
@@ -101,7 +103,7 @@ def backtest(
 
 
 def _write(result: pipeline.Backtest, dead: DataFrame, folder: Path, top: int) -> int:
-    """All but the totals; tells how many events were dead."""
+    """Writes all results but the totals; returns the number of dead events."""
     from tamis.cli.work.tables import write_table
 
     result.counts.write.parquet(str(folder.absolute() / "counts"))

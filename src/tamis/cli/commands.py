@@ -1,4 +1,4 @@
-"""All commands of `tamis`, under one name."""
+"""Command `tamis` with all its subcommands."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _PARTS = ("pyarrow", "numba", "sqlglot", "pyspark")
 
 
 def _say_version(wanted: bool) -> None:
-    """`tamis --version`: one line, and the end."""
+    """Prints the version for `tamis --version`, and exits."""
     if wanted:
         out.print(f"tamis {metadata.version('tamis')}")
         raise typer.Exit
 
 
 def version() -> None:
-    """Say which versions of Tamis and its main parts are installed.
+    """Print the installed versions of Tamis and its main parts.
 
     [bold]Examples[/bold]
 
@@ -72,10 +72,11 @@ app = typer.Typer(
 @app.callback()
 def tamis(
     _: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say the version of Tamis, and end.")
+        bool,
+        typer.Option("--version", is_eager=True, callback=_say_version, help="Print the version of Tamis, and exit."),
     ] = False,
 ) -> None:
-    """Sieve a stream of events through standing subscriptions, and learn which each event matches.
+    """Match a stream of events with standing subscriptions, and tell which each event satisfies.
 
     \b
     [bold]Start here[/bold]

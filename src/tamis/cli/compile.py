@@ -1,4 +1,4 @@
-"""`tamis compile`: subscriptions to an index on disk, which `match` opens at once and Spark's workers share."""
+"""`tamis compile`: compiles subscriptions to an index on disk, for `match` and for Spark's workers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def compile(
         Path, typer.Option("--schema", "-s", metavar="FILE", help="The schema, in YAML.", show_default=False)
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where the index goes.", show_default=False)
+        Path,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Write the index to this folder.", show_default=False),
     ],
     refused_to: RefusedOption = None,
     sample: Annotated[
@@ -50,7 +51,7 @@ def compile(
 ) -> None:
     """Compile subscriptions to an index on disk.
 
-    A subscription that cannot be taken is reported and does not stop the others.
+    A refused subscription is reported and does not stop the others.
 
     \b
     [bold]Examples[/bold]

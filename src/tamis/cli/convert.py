@@ -1,4 +1,4 @@
-"""`tamis convert`: rules of other systems to subscriptions, and a schema that has what they ask for."""
+"""`tamis convert`: converts rules of other systems to subscriptions, and proposes a schema for them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Dialect(StrEnum):
 
 @dataclass(slots=True)
 class Options:
-    """What a dialect can be told beside the rules."""
+    """Options of a dialect beside the rules."""
 
     null_is_absent: bool = False
     keywords: str | None = None
@@ -61,7 +61,7 @@ def convert(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where the subscriptions go (.jsonl, .csv, .parquet), or - for JSON lines on standard output.",
+            help="Write the subscriptions to this file (.jsonl, .csv, .parquet); - is standard output.",
             show_default=False,
         ),
     ],
@@ -71,7 +71,7 @@ def convert(
             "--schema",
             "-s",
             metavar="FILE",
-            help="The schema that events have, in YAML. Without it: one with all that the rules ask for.",
+            help="Schema of the events, in YAML. Without it: one with all attributes of the rules.",
             show_default=False,
         ),
     ] = None,
@@ -80,7 +80,7 @@ def convert(
         typer.Option(
             "--propose-schema",
             metavar="FILE",
-            help="Write the schema here, extended by what the rules ask for and it lacks; they are converted under it.",
+            help="Write the schema here, extended by the attributes that the rules need; they are converted under it.",
             show_default=False,
         ),
     ] = None,
@@ -89,7 +89,7 @@ def convert(
         typer.Option(
             "--refused",
             metavar="FILE",
-            help="Where refused rules go, each with the reason (.jsonl, .csv, .parquet).",
+            help="Write refused rules to this file, each with the reason (.jsonl, .csv, .parquet).",
             show_default=False,
         ),
     ] = None,
@@ -98,19 +98,19 @@ def convert(
         typer.Option(
             "--multiple",
             metavar="ATTRIBUTE",
-            help="An attribute of the proposed schema that comes as an array. May be given several times.",
+            help="Attribute of the proposed schema whose values are arrays. May be given several times.",
             show_default=False,
         ),
     ] = None,
     null_is_absent: Annotated[
-        bool, typer.Option("--null-is-absent", help="EventBridge: take null in a pattern for a field that is left out.")
+        bool, typer.Option("--null-is-absent", help="EventBridge: treat null in a pattern as an absent field.")
     ] = False,
     keywords: Annotated[
         str | None,
         typer.Option(
             "--keywords",
             metavar="ATTRIBUTE",
-            help="Sigma: the attribute that keywords without a field are looked for in.",
+            help="Sigma: attribute in which keywords without a field are searched.",
             show_default=False,
         ),
     ] = None,
@@ -119,7 +119,7 @@ def convert(
         typer.Option(
             "--log-source",
             metavar="PREFIX",
-            help="Sigma: ask for the rule's log source, too, in PREFIXcategory, PREFIXproduct and PREFIXservice.",
+            help="Sigma: require the rule's log source too, in PREFIXcategory, PREFIXproduct and PREFIXservice.",
             show_default=False,
         ),
     ] = None,
@@ -184,7 +184,7 @@ def _write_schema(shape: Schema, base: Schema | None, needs: Needs, path: Path) 
 
 
 def _needed(found: list[Rule], source: str, options: Options) -> Needs:
-    """What the rules that can be read ask for."""
+    """Attributes and types that the readable rules need."""
     from tamis.dialects import eventbridge, jms, sigma
 
     forms = [rule.form for rule in found if rule.error is None]
@@ -231,7 +231,7 @@ def _converted(
 
 
 def _remark_loosened(found: list[Rule], converted: Mapping[str, str], schema: Schema) -> None:
-    """Says which rules ask that conditions hold within one object of an array, which their filters do not."""
+    """Warns of rules whose conditions must hold within one object of an array, which their filters do not require."""
     from tamis.dialects import eventbridge
 
     loose = {

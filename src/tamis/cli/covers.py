@@ -1,4 +1,4 @@
-"""`tamis covers`: does one filter match everything that another one matches?"""
+"""`tamis covers`: decides if one filter covers another, that is, matches everything that the other matches."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _SAID = {
 
 def covers(
     a: Annotated[str, typer.Argument(metavar="A", help="A filter.", show_default=False)],
-    b: Annotated[str, typer.Argument(metavar="B", help="Another one.", show_default=False)],
+    b: Annotated[str, typer.Argument(metavar="B", help="Another filter.", show_default=False)],
     schema: Annotated[
         Path, typer.Option("--schema", "-s", metavar="FILE", help="The schema, in YAML.", show_default=False)
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="The answer as one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as one JSON object.")] = False,
 ) -> None:
-    """Find whether a filter matches everything that another one matches.
+    """Decide if a filter covers another: matches everything that the other matches.
 
-    Where it does not, an event is shown that tells them apart. What is claimed is always true; for filters with LIKE,
-    RLIKE or many alternatives it may be that a cover is not seen.
+    If not, an event is shown as a counterexample. A reported cover is always true; for filters with LIKE, RLIKE or many
+    alternatives, a cover may be missed.
 
     \b
     [bold]Examples[/bold]

@@ -1,4 +1,4 @@
-"""`tamis experiments`: the papers' figures, run anew."""
+"""`tamis experiments`: reproduces the papers' figures: list, run, report."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 RESULTS = Path("experiments-results")
 
 ResultsOption = Annotated[
-    Path, typer.Option("--results", metavar="FOLDER", help="Where finished points are, or go.", show_default=True)
+    Path, typer.Option("--results", metavar="FOLDER", help="Folder of finished points.", show_default=True)
 ]
 ScaleOption = Annotated[
     float,
-    typer.Option("--scale", min=1e-6, help="So many times the subscriptions of the full size, to try things out."),
+    typer.Option("--scale", min=1e-6, help="Share of the full number of subscriptions, for a quick try."),
 ]
 FiguresArgument = Annotated[
     list[str] | None,
@@ -52,7 +52,7 @@ experiments = typer.Typer(
 
 @experiments.command("list")
 def listed(results: ResultsOption = RESULTS, scale: ScaleOption = 1.0) -> None:
-    """Show which figures there are, and how many of their points are done.
+    """List the figures, with the number of finished points of each.
 
     \b
     [bold]Examples[/bold]
@@ -80,12 +80,12 @@ def run(
     figures: FiguresArgument = None,
     scale: ScaleOption = 1.0,
     results: ResultsOption = RESULTS,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Measure anew what is there already.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure finished points again.")] = False,
 ) -> None:
-    """Measure the points of figures on Spark, draw them, and hold them against the papers.
+    """Measure the points of figures on Spark, plot them, and compare them with the papers.
 
-    Each finished point is kept: a run that was stopped, or killed, goes on where it was. Points that count run side by
-    side on all of Spark's workers; those that take times run one after the other on one of them.
+    Finished points are kept: a run that was stopped, or killed, continues where it was. Points that count run in
+    parallel on all of Spark's workers; those that measure time run one after the other on one of them.
 
     \b
     [bold]Examples[/bold]
@@ -116,7 +116,7 @@ def run(
 
 
 def _run(session: SparkSession, figure: Figure, kept: PointStore, scale: float) -> bool:
-    """Runs one figure, and says what came out; whether some of its points failed."""
+    """Runs one figure, and prints the outcome; returns True if some of its points failed."""
     from tamis.lab.experiments.reporting import run_missing
     from tamis.lab.measuring import save
 
@@ -149,14 +149,17 @@ def report(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FOLDER", help="Where the page goes. Without it: docs/ of the source tree."
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Write the page to this folder. Without it: docs/ of the source tree.",
         ),
     ] = None,
     scale: ScaleOption = 1.0,
 ) -> None:
     """Write docs/reproduction.md and its pictures from the results: claim, command, curve, verdict, why.
 
-    Figures that are not done keep what the page says of them.
+    Unfinished figures keep their text on the page.
 
     \b
     [bold]Examples[/bold]
@@ -177,7 +180,7 @@ def report(
 
 
 def _docs() -> Path:
-    """The folder `docs/` of the source tree that this package is run from; an installed package has none."""
+    """Folder `docs/` of the source tree that this package is run from; an installed package has none."""
     folder = Path(tamis.__file__).resolve().parents[2] / "docs"
     if not (folder / "reproduction.md").exists():
         raise CommandError("docs/ is in a clone of the repository only; name a folder with --output")

@@ -1,4 +1,4 @@
-"""`tamis explain`: why does this subscription match this event, or not?"""
+"""`tamis explain`: explains why a subscription matches an event, or does not."""
 
 from __future__ import annotations
 
@@ -33,16 +33,14 @@ def explain(
         ),
     ],
     schema: SchemaOption = None,
-    row: Annotated[
-        int, typer.Option("--row", min=1, metavar="N", help="Which line or row of the file, counted from 1.")
-    ] = 1,
+    row: Annotated[int, typer.Option("--row", min=1, metavar="N", help="Line or row of the file, counted from 1.")] = 1,
     operators: OperatorsOption = None,
 ) -> None:
     """Explain why a subscription matches an event, or why it does not.
 
-    Each condition of its normal form is shown with what the event has: it held, it failed, or the attribute is absent.
-    Of operators: what was evaluated until the subscription was decided, and in which order. Of a join: the conditions
-    on the event's own table, and the rows of the other tables (those saved with the index) that it joins with.
+    Each condition of its normal form is shown with the event's values: it held, it failed, or the attribute is absent.
+    For operators: the evaluations until the subscription was decided, in order. For a join: the conditions on the
+    event's own table, and the rows of the other tables (those saved with the index) that it joins with.
 
     \b
     [bold]Examples[/bold]

@@ -1,4 +1,4 @@
-"""`tamis join`: what do join subscriptions come to, after these changes of tables? On Spark."""
+"""`tamis join`: computes the results of join subscriptions after changes of their tables, on Spark."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def join(
     events: EventsArgument,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FOLDER", help="Where results go: JSON if it ends so, else Parquet."),
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Write the results here: JSON if it ends so, else Parquet."
+        ),
     ],
     schema: SchemaOption = None,
     order: Annotated[
@@ -35,7 +37,7 @@ def join(
     refused_to: RefusedOption = None,
     ignore_unknown: IgnoreUnknownOption = False,
 ) -> None:
-    """Find what join subscriptions come to after changes of their tables, on Spark.
+    """Compute the results of join subscriptions after changes of their tables, on Spark.
 
     Tables begin empty. Changes that a table cannot take are dead letters, as are events that break the schema. Spark
     reads files in pieces and in no particular order: name an attribute to order events by where that counts.

@@ -1,4 +1,4 @@
-"""`tamis keys`: the API keys of a server, made and taken back on its store."""
+"""`tamis keys`: creates, lists and revokes the API keys of a server, in its store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ keys = typer.Typer(
 
 
 class RoleName(StrEnum):
-    """Role of a key: what it lets its holder do."""
+    """Role of a key: publish, subscribe or administer."""
 
     publish = "publish"
     subscribe = "subscribe"
@@ -37,15 +37,15 @@ class RoleName(StrEnum):
 
 @keys.command()
 def create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of its owner.", show_default=False)],
     roles: Annotated[
         list[RoleName],
-        typer.Option("--role", "-r", help="What it is good for. May be given several times.", show_default=False),
+        typer.Option("--role", "-r", help="Role of the key. May be given several times.", show_default=False),
     ],
     state: StateOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Make a key. Its secret goes to standard output, this once: the store keeps only a hash.
+    """Create a key. Its secret goes to standard output, this once: the store keeps only a hash.
 
     \b
     [bold]Examples[/bold]
@@ -60,7 +60,7 @@ def create(
 
 @keys.command("list")
 def list_keys(state: StateOption = None, store: StoreOption = None) -> None:
-    """Show all keys, without their secrets.
+    """List all keys, without their secrets.
 
     \b
     [bold]Examples[/bold]
@@ -79,11 +79,13 @@ def list_keys(state: StateOption = None, store: StoreOption = None) -> None:
 
 @keys.command()
 def revoke(
-    id: Annotated[str, typer.Argument(metavar="ID", help="As tamis keys list shows it.", show_default=False)],
+    id: Annotated[
+        str, typer.Argument(metavar="ID", help="Id of the key, as tamis keys list shows it.", show_default=False)
+    ],
     state: StateOption = None,
     store: StoreOption = None,
 ) -> None:
-    """Take a key back: from now on it opens nothing, and its subscriptions are paused.
+    """Revoke a key: from now on it grants nothing, and its subscriptions are paused.
 
     \b
     [bold]Examples[/bold]

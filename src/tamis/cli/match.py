@@ -1,4 +1,4 @@
-"""`tamis match`: which subscriptions do these events satisfy?"""
+"""`tamis match`: finds the subscriptions that each event matches, in this process or on Spark."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def match(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Where matches go (.jsonl, .parquet, .csv); - is standard output."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write matches to this file (.jsonl, .parquet, .csv); - is standard output.",
         ),
     ] = STREAM,
     changes_to: Annotated[
@@ -53,15 +56,15 @@ def match(
         typer.Option(
             "--changes",
             metavar="FILE",
-            help="Where changes of joins' contents go (.jsonl, .parquet, .csv): the event's position in the input, the "
-            "subscription, added or removed, and the result as JSON.",
+            help="Write changes of joins' results to this file (.jsonl, .parquet, .csv): the event's position in the "
+            "input, the subscription, added or removed, and the result as JSON.",
             show_default=False,
         ),
     ] = None,
     dead_letters_to: DeadLettersOption = None,
     refused_to: RefusedOption = None,
     arrays: Annotated[
-        bool, typer.Option("--arrays", help="One row an event with all its subscriptions, not one row a match.")
+        bool, typer.Option("--arrays", help="One row per event with all its subscriptions, not one row per match.")
     ] = False,
     numbers: Annotated[
         bool, typer.Option("--numbers", help="Give an event's position in the input (from 0), not its attributes.")
@@ -74,10 +77,10 @@ def match(
     ignore_unknown: IgnoreUnknownOption = False,
     batch_rows: BatchRowsOption = 10_000,
 ) -> None:
-    """Find which subscriptions each event matches.
+    """Find the subscriptions that each event matches.
 
-    Events that break the schema are dead letters: they are set aside with the reason and do not stop the others. What
-    joins hold begins with the tables that were saved with the index, and changes by the events in order.
+    Events that break the schema are dead letters: they are set aside with the reason and do not stop the others. The
+    tables of joins begin as they were saved with the index, and change by the events in order.
 
     \b
     [bold]Examples[/bold]

@@ -1,4 +1,4 @@
-"""`tamis merge`: how few filters a broker would forward for a set of subscriptions."""
+"""`tamis merge`: covers and merges subscriptions into the fewest filters that a broker would forward."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def merge(
             "--imt",
             min=0.0,
             max=1.0,
-            help="The imperfect merging threshold: the share of events that one merger may forward in vain. 0 allows "
-            "only mergers that lose nothing.",
+            help="Imperfect merging threshold: the largest share of events that one merger may forward in vain. 0 "
+            "allows only mergers that lose nothing.",
         ),
     ] = 0.0,
     lists: Annotated[bool, typer.Option("--lists", help="Merge values that are apart into lists (IN).")] = False,
@@ -55,7 +55,7 @@ def merge(
         typer.Option(
             "--advertised",
             metavar="FILTER",
-            help="Only events that match this come; may be given several times.",
+            help="Filter that all events satisfy (advertisement). May be given several times.",
             show_default=False,
         ),
     ] = None,
@@ -65,18 +65,17 @@ def merge(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where the filters go that would be forwarded, with the subscriptions each stands for "
-            "(.parquet, .jsonl).",
+            help="Write the forwarded filters to this file, with the subscriptions each stands for (.parquet, .jsonl).",
             show_default=False,
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The numbers as one JSON object.")] = False,
-    top: Annotated[int, typer.Option("--top", min=0, help="How many mergers to show, those of most parts.")] = 8,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as one JSON object.")] = False,
+    top: Annotated[int, typer.Option("--top", min=0, help="Number of mergers to show, the largest first.")] = 8,
     refused_to: RefusedOption = None,
 ) -> None:
-    """Find how few filters stand for all subscriptions: without those that others cover, similar ones merged.
+    """Reduce subscriptions to the fewest filters that cover them: covered ones are dropped, similar ones merged.
 
-    It is what brokers tell their neighbours instead of every subscription.
+    Brokers forward these filters to their neighbours instead of every subscription.
 
     \b
     [bold]Examples[/bold]

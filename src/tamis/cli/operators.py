@@ -1,4 +1,4 @@
-"""`tamis operators`: the operators that installed packages offer to filters."""
+"""`tamis operators`: lists the operators that installed packages offer to filters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def operators(
 ) -> None:
     """List the operators that installed packages offer to filters.
 
-    Each is loaded to be shown, and one that cannot be is listed with the reason.
+    Each is loaded; an operator that cannot be loaded is listed with the reason.
 
     \b
     [bold]Examples[/bold]
@@ -70,7 +70,7 @@ def operators(
 
 
 def _offered(name: str) -> Operator | tuple[str, str]:
-    """The operator; its name and why it cannot be had, where that is so."""
+    """Operator; or its name and the reason why it cannot be loaded."""
     from tamis.operators import installed
 
     try:
@@ -80,6 +80,6 @@ def _offered(name: str) -> Operator | tuple[str, str]:
 
 
 def _arguments(operator: Operator) -> str:
-    """The parameters of the function, those that the schema's attributes may fill too."""
+    """Parameters of the function, including those that the schema's attributes may fill."""
     reads = operator.reads or {}
     return ", ".join(str(formal.parameter) for formal in operator.formals if formal.parameter.name not in reads)

@@ -1,6 +1,6 @@
-"""Rules of other systems from files and folders.
+"""Rules of other systems, read from files and folders.
 
-What is no rule is set aside with its reason; it never stops the others.
+An unreadable rule is set aside with its reason; it never stops the others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LINES_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule as it was found, under its id; where there is none, `error` says why."""
+    """Rule as it was found, under its id; `error` is the reason if it is unreadable."""
 
     id: str
     form: Any
@@ -37,7 +37,7 @@ class Rule:
 
 
 def read_rules(paths: Iterable[Path], dialect: str) -> list[Rule]:
-    """All rules of the files, and of the files in folders. Of several with one id, all but the first have an error."""
+    """Reads all rules of files and folders. Of several rules with one id, all but the first have an error."""
     seen: set[str] = set()
     rules = []
     for rule in _found(paths, dialect):
@@ -63,7 +63,7 @@ def _found(paths: Iterable[Path], dialect: str) -> Iterator[Rule]:
 
 
 def _sigma(path: Path) -> Iterator[Rule]:
-    """Each document under the id that it has, else under the file's name."""
+    """Rules of Sigma: each document under its own id, else under the file's name."""
     try:
         for number, form in enumerate(sigma.documents(path.read_text(encoding="utf-8")), 1):
             own = form.get("id") if isinstance(form, dict) else None
@@ -88,7 +88,7 @@ def _file(path: Path) -> Iterator[Rule]:
 
 
 def _lines(path: Path, as_json: bool) -> Iterator[Rule]:
-    """A line a rule, under the id that it has, else under the file's name and the line's number."""
+    """Rules line by line, each under its own id, else under the file's name and the line's number."""
     for block in read_lines(path, _LINES_AT_ONCE):
         for line, number in zip(block.lines, block.numbers.tolist(), strict=True):
             name = f"{path.stem}-{number}"
@@ -104,7 +104,7 @@ def _lines(path: Path, as_json: bool) -> Iterator[Rule]:
 
 
 def _document(document: Any, name: str) -> Iterator[Rule]:
-    """A list of rules, a rule with its id, a mapping from id to a rule's text, or one rule."""
+    """Rules of a document: a list of rules, a rule with its id, a mapping from id to a rule's text, or one rule."""
     if isinstance(document, dict) and isinstance(document.get("Rules"), list):
         document = document["Rules"]
     if isinstance(document, list):

@@ -1,4 +1,4 @@
-"""`tamis serve`: the whole service in one command."""
+"""`tamis serve`: runs the whole service."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _LOCAL_NAMES = ("localhost", "ip6-localhost")
 
 
 class Who(StrEnum):
-    """Group of callers who may do something."""
+    """Callers allowed: anyone, or holders of keys."""
 
     anyone = "anyone"
     keys = "keys"
 
 
 class Unknown(StrEnum):
-    """Treatment of attributes that the schema does not have."""
+    """Treatment of attributes that the schema does not have: refuse or ignore."""
 
     refuse = "refuse"
     ignore = "ignore"
@@ -42,7 +42,7 @@ class Unknown(StrEnum):
 def serve(
     state: Annotated[
         Path | None,
-        typer.Option("--state", metavar="FOLDER", help="Where everything is kept.", show_default="tamis-state"),
+        typer.Option("--state", metavar="FOLDER", help="State folder.", show_default="tamis-state"),
     ] = None,
     schema: Annotated[
         Path | None,
@@ -56,10 +56,13 @@ def serve(
         ),
     ] = None,
     host: Annotated[
-        str | None, typer.Option("--host", metavar="ADDRESS", help="Where to listen.", show_default="127.0.0.1")
+        str | None, typer.Option("--host", metavar="ADDRESS", help="Address to listen at.", show_default="127.0.0.1")
     ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", "-p", min=0, max=65_535, help="0: any free one.", show_default="8080")
+        int | None,
+        typer.Option(
+            "--port", "-p", min=0, max=65_535, help="Port to listen at; 0: any free one.", show_default="8080"
+        ),
     ] = None,
     store: Annotated[
         str | None,
@@ -83,14 +86,16 @@ def serve(
         Unknown | None,
         typer.Option(
             "--unknown-attributes",
-            help="What to do with events that have attributes that are not in the schema: refuse them, or ignore those "
+            help="Events with attributes that are not in the schema: refuse them, or ignore those "
             "attributes and name them in the answer.",
             show_default="refuse",
         ),
     ] = None,
-    publish: Annotated[Who | None, typer.Option("--publish", help="Who may publish.", show_default="anyone")] = None,
+    publish: Annotated[
+        Who | None, typer.Option("--publish", help="Callers who may publish.", show_default="anyone")
+    ] = None,
     subscribe: Annotated[
-        Who | None, typer.Option("--subscribe", help="Who may subscribe.", show_default="anyone")
+        Who | None, typer.Option("--subscribe", help="Callers who may subscribe.", show_default="anyone")
     ] = None,
     allow_private: Annotated[
         bool,
@@ -99,7 +104,10 @@ def serve(
     broker_listen: Annotated[
         str | None,
         typer.Option(
-            "--broker-listen", metavar="HOST:PORT", help="Where other services and brokers call.", show_default=False
+            "--broker-listen",
+            metavar="HOST:PORT",
+            help="Address for other services and brokers to connect to.",
+            show_default=False,
         ),
     ] = None,
     links: Annotated[
@@ -113,7 +121,9 @@ def serve(
     ] = None,
     token: Annotated[
         Path | None,
-        typer.Option("--token-file", metavar="FILE", help="What linked ones show each other.", show_default=False),
+        typer.Option(
+            "--token-file", metavar="FILE", help="Shared token of linked services and brokers.", show_default=False
+        ),
     ] = None,
     settings: Annotated[
         Path | None,
@@ -123,8 +133,8 @@ def serve(
 ) -> None:
     """Serve subscriptions over HTTP, with a console in the browser.
 
-    Everything is kept in one folder, and a server started over it again goes on where it was. Settings may also come
-    from the environment: TAMIS_PORT, TAMIS_STORE_URL, TAMIS_LIMITS_BODY_BYTES and so on.
+    All state is kept in one folder, and a server restarted over it continues where it was. Settings may also come from
+    the environment: TAMIS_PORT, TAMIS_STORE_URL, TAMIS_LIMITS_BODY_BYTES and so on.
 
     \b
     [bold]Examples[/bold]

@@ -1,4 +1,4 @@
-"""`tamis simulate`: what would a network of brokers cost?"""
+"""`tamis simulate`: simulates the traffic, stress and latency of a network of brokers for joins."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def simulate(
     ] = "zones",
     subscriptions: Annotated[int, typer.Option("--subscriptions", min=1, help="Join subscriptions.")] = 100_000,
     events: Annotated[int, typer.Option("--events", min=1, help="Events that are counted.")] = 500,
-    warm_up: Annotated[int, typer.Option("--warm-up", min=0, help="Events before those, to fill repositories.")] = 0,
+    warm_up: Annotated[
+        int, typer.Option("--warm-up", min=0, help="Earlier events that are not counted, to fill repositories.")
+    ] = 0,
     nodes: Annotated[int, typer.Option("--nodes", min=1, help="Nodes of the network.")] = 1_000,
     topology: Annotated[int, typer.Option("--topology", min=1, help="Nodes of the Internet below it.")] = 20_000,
     r_rows: Annotated[int, typer.Option("--r-rows", min=1, help="Rows of the table whose rows come and go.")] = 16_000,
@@ -54,10 +56,10 @@ def simulate(
     plain: Annotated[
         float, typer.Option("--plain", min=0, max=1, help="In CN*, the share of nodes that are plain CN nodes.")
     ] = 0.0,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of workload, topology and placement.")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a scheme, by event.")] = False,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Random seed of workload, topology and placement.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per scheme, per event.")] = False,
 ) -> None:
-    """Find what a network would carry for joins: traffic, messages, stress and latency, by event.
+    """Simulate a network for joins: traffic, messages, stress and latency, per event.
 
     Subscriptions, tables and events are those of the select-join workload (range selections over R joined with S), the
     Internet below is generated. Nothing is sent anywhere.

@@ -1,4 +1,6 @@
-"""`tamis import`: a file of subscriptions, a million if need be, into the service's store; tickets into another."""
+"""`tamis import`: imports a file of subscriptions, a million if need be, into a server's store, and writes their
+tickets.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +48,9 @@ _SHOWN = 10
 
 
 class TicketFile:
-    """A row a subscription: its `id` in the imported file, its public id, and its ticket.
+    """File of tickets, a row per subscription: its `id` in the imported file, its public id, and its ticket.
 
-    What was written is on disk when `write` returns: the store keeps only hashes, so a ticket lost here is lost.
+    Rows are on disk when `write` returns: the store keeps only hashes, so a ticket lost here is lost.
     """
 
     def __init__(self, stream: TextIO, form: Format, *, durable: bool = True) -> None:
@@ -72,7 +74,7 @@ class TicketFile:
 
 @contextmanager
 def ticket_file(path: Path | None) -> Iterator[TicketFile | None]:
-    """A new file: one that is there may hold tickets that are nowhere else."""
+    """New file of tickets; an existing one is refused, for it may hold tickets that are nowhere else."""
     if path is None:
         yield None
         return
@@ -128,7 +130,7 @@ def subscriptions_import(
             "--days",
             min=0.001,
             max=_LONGEST_DAYS,
-            help="How long the subscriptions are valid. Without it: until they are cancelled.",
+            help="Validity of the subscriptions. Without it: until they are cancelled.",
             show_default=False,
         ),
     ] = None,
@@ -139,8 +141,8 @@ def subscriptions_import(
         typer.Option(
             "--tickets",
             metavar="FILE",
-            help="Where the tickets go, which read, renew and cancel without a key (a new .jsonl or .csv; -: JSON "
-            "lines to standard output).",
+            help="Write the tickets, which read, renew and cancel without a key, to this file (a new .jsonl or .csv; "
+            "-: JSON lines to standard output).",
             show_default=False,
         ),
     ] = None,
@@ -150,13 +152,12 @@ def subscriptions_import(
     ] = False,
     skip: Annotated[
         int,
-        typer.Option("--skip", min=0, metavar="ROWS", help="Leave out the first ones: an import that was stopped."),
+        typer.Option("--skip", min=0, metavar="ROWS", help="Skip the first rows, to resume an import."),
     ] = 0,
 ) -> None:
-    """Put a file of subscriptions into a server's store.
+    """Import a file of subscriptions into a server's store.
 
-    A server that runs meanwhile serves them as they come. A subscription that cannot be taken is reported and does not
-    stop the others.
+    A running server serves them as they come. A refused subscription is reported and does not stop the others.
 
     \b
     [bold]Examples[/bold]
@@ -207,7 +208,7 @@ def subscriptions_import(
 
 
 def _require_access(key: str, tickets_to: Path | None, no_tickets: bool) -> None:
-    """Refuses an import whose subscriptions only administrators could read or cancel, unless that is asked for."""
+    """Refuses an import whose subscriptions only administrators could read or cancel, unless that is requested."""
     if no_tickets and tickets_to is not None:
         raise CommandError("--tickets and --no-tickets: give one of them")
     if not (key or tickets_to is not None or no_tickets):
@@ -218,10 +219,10 @@ def _require_access(key: str, tickets_to: Path | None, no_tickets: bool) -> None
 
 
 def _schema(store: Store, path: Path | None) -> Schema:
-    """The store's own; where it has none, the one that is given, which is the store's from then on.
+    """Schema of the store; where it has none, the given one, which becomes the store's.
 
-    A file that the store's extends is an older one. One that says more, or otherwise, is refused: here nobody would
-    tell the servers.
+    A file that the store's schema extends is an older one. A file with more, or with contradictions, is refused: a
+    running server would not learn of it.
     """
     from tamis.schema import Schema
     from tamis.service.store.store import FollowedSchema

@@ -1,4 +1,4 @@
-"""`tamis validate`: are the schema, these subscriptions and these events right?"""
+"""`tamis validate`: checks a schema, and events and subscriptions against it."""
 
 from __future__ import annotations
 

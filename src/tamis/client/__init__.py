@@ -1,4 +1,4 @@
-"""A client of the service, blocking (`Client`) or not (`AsyncClient`).
+"""Client of the service, blocking (`Client`) or asynchronous (`AsyncClient`).
 
 from tamis.client import Client
 

@@ -1,4 +1,4 @@
-"""Answers of the service, as values."""
+"""Answers of the service as Python values: notifications, publish receipts, contents of joins, live tables, errors."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from httpx import Response
 
 from tamis.errors import TamisError
 
-# Errors between a client and its service.
+# Errors of requests to the service.
 
 _SCHEMES = ("http://", "https://")
 
 
 class ServiceError(TamisError):
-    """The service refused a request. `status` is HTTP's, `problem` all that the service said."""
+    """Refusal of a request. `status` is HTTP's status code, `problem` the problem details of the service."""
 
     def __init__(self, status: int, detail: str, problem: Mapping[str, Any] | None = None) -> None:
         super().__init__(status, detail, problem)
@@ -32,11 +32,11 @@ class ServiceError(TamisError):
 
 
 class ServiceUnreachable(TamisError):  # noqa: N818 - reads as what happened
-    """The service does not answer. A publish that ends so may have been taken: repeat it with the same key."""
+    """No answer from the service. A publish that ends so may have been accepted: retry it with the same key."""
 
 
 def address(url: str) -> str:
-    """The URL, if it can be one of a service: a name and a port alone would be taken for something else."""
+    """URL of a service; refuses a name and a port alone, which would be parsed as something else."""
     if not url.startswith(_SCHEMES):
         raise ServiceUnreachable(
             f"{url!r} is no address of a service; write http:// before it: 'http://127.0.0.1:8080'"
@@ -45,19 +45,22 @@ def address(url: str) -> str:
 
 
 def unreachable(url: str, error: Exception) -> ServiceUnreachable:
-    """Error after the last attempt."""
+    """Error after the last retry."""
     return ServiceUnreachable(f"{url} does not answer: {error}; is `tamis serve` running there?")
 
 
 Delivery = Mapping[str, Any]
-"""`{"mode": "pull"}`, `{"mode": "webhook", "url": …}` or `{"mode": "kafka", "topic": …}`."""
+"""`{"mode": "pull"}`, `{"mode": "webhook", "url": …}` or `{"mode": "kafka", "topic": …}`.
+
+A webhook may have `parallel`, calls under way at a time, and `batch`, notifications in one call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A result of a join that was `added` or `removed`; one that changed is removed and added, under the same id.
+    """Change of a join's content: a result that was `added` or `removed`; one that changed is removed and added, under
+    the same id.
 
-    `begins` has neither id nor row: what was known before counts no more.
+    `begins` has neither id nor row: earlier results are void.
     """
 
     change: str
@@ -67,7 +70,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Content of a join as of a cursor: results by id. `begun` is false if the first notifications will bring it."""
+    """Content (result set) of a join as of a cursor: results by id. `begun` is False if the first notifications will
+    bring it.
+    """
 
     rows: Mapping[str, Mapping[str, Any]]
     cursor: str
@@ -82,12 +87,12 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """An event that a subscription matched, or a message about the subscription: `type` tells which.
+    """Notification: an event that a subscription matched, or a message about the subscription, by `type`.
 
-    `id` is a function of event and subscription: whoever keeps the ids they have dealt with deals with each once.
-    `cursor` is where to go on from. `matched` names the conditions that held, with the event's values. `bindings` are
-    what the filter's variables were bound to, by name. `changes` are what the event did to the content of a join.
-    `type` is `match`; or `subscription.expiring`, which has no event, and says until when it is valid in `expires`.
+    `id` is a function of event and subscription: a reader that keeps the ids it has processed can deduplicate by it.
+    Reading continues after `cursor`. `matched` names the conditions that held, with the event's values. `bindings` are
+    the values of the filter's variables, by name. `changes` are changes of the content of a join. `type` is `match`; or
+    `subscription.expiring`, which has no event, and gives the end of the validity in `expires`.
     """
 
     id: str
@@ -148,7 +153,9 @@ class Published:
 
 
 class OwnedSubscription:
-    """A subscription as its owner sees it. `ticket` proves it where no key does; `expires` is None if it never does."""
+    """Subscription as its owner sees it. `ticket` proves ownership without a key; `expires` is None if it never
+    expires.
+    """
 
     def __init__(self, about: dict[str, Any]) -> None:
         self.id: str = about["id"]
@@ -158,7 +165,7 @@ class OwnedSubscription:
         self.about = about
 
     def renewed(self, answer: Mapping[str, Any]) -> datetime | None:
-        """Subscription that lasts until the moment that the service says now."""
+        """Records the new end of validity that the service returned."""
         self.expires = _moment(answer.get("expires"))
         return self.expires
 
@@ -168,7 +175,7 @@ def _moment(text: str | None) -> datetime | None:
 
 
 def accepted(response: Response) -> Any:
-    """The answer's content, if the service did what it was asked."""
+    """Content of an answer, if the request succeeded; else raises a `ServiceError`."""
     if response.is_success:
         return response.json() if response.content else None
     problem: dict[str, Any] = {}
@@ -178,13 +185,13 @@ def accepted(response: Response) -> Any:
     raise ServiceError(response.status_code, str(problem.get("detail") or response.reason_phrase), problem)
 
 
-# The content of a join, kept up by its notifications.
+# Content of a join, kept current by its notifications.
 
 
 class LiveTable:
-    """Results by id, as of a cursor: what the service says the content is, once every notification up to there is in.
+    """Results of a join by id, as of a cursor: the service's content once every notification up to there is applied.
 
-    `changes` of the notifications that `take` was given last say how it came to be so. One thread at a time.
+    `changes` are those of the notifications applied last. One thread at a time.
     """
 
     def __init__(self, content: Content) -> None:
@@ -195,7 +202,7 @@ class LiveTable:
         self.reset(content)
 
     def take(self, notification: Notification) -> bool:
-        """Applies a notification whole; false, and nothing is applied, if some were missed before it: start anew."""
+        """Applies a notification; returns False, and applies nothing, if earlier ones were missed: then `reset`."""
         held = dict(self.rows)
         for change in notification.changes:
             if change.change == "begins":
@@ -211,7 +218,7 @@ class LiveTable:
         return True
 
     def reset(self, content: Content) -> None:
-        """Starts anew; what differs is in `changes`, as if it had been told."""
+        """Starts anew from a content; the difference is in `changes`, as if it had been notified."""
         self._become(dict(content.rows), content.cursor)
 
     def _become(self, rows: dict[str, Mapping[str, Any]], cursor: str) -> None:

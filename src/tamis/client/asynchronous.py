@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
 
@@ -28,7 +28,7 @@ _PATIENCE = httpx.Timeout(30.0, connect=5.0)
 
 
 class AsyncClient:
-    """Talks to one service; `key` is an API key, which an open service does not need. Close it, or use `async with`."""
+    """Client of one service; `key` is an API key, not needed by an open service. Close it, or use `async with`."""
 
     def __init__(self, url: str, key: str = "", *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -42,37 +42,37 @@ class AsyncClient:
         validity: Validity = None,
         label: str = "",
     ) -> AsyncSubscription:
-        """A new subscription, which lasts until it is cancelled unless `validity` says otherwise. Keep its `ticket`.
+        """Creates a subscription, valid until it is cancelled unless `validity` says otherwise. Keep its `ticket`.
 
-        Before one ends that does, a notification of the type `subscription.expiring` tells so.
+        Before its validity ends, a notification of the type `subscription.expiring` is sent.
         """
         return AsyncSubscription(self, await self.send(requests.subscribe(filter, delivery, validity, label)))
 
     async def subscription(self, id: str, ticket: str = "") -> AsyncSubscription:
-        """A subscription made before, with its ticket (or as its owner, by the key)."""
+        """Existing subscription, by its ticket (or as its owner, by the key)."""
         about = Request("GET", f"/v1/subscriptions/{id}", requests.with_ticket(ticket), again=True)
         return AsyncSubscription(self, {**await self.send(about), "ticket": ticket})
 
     async def publish(self, events: Event | Sequence[Event], *, key: str | None = None) -> Published:
-        """Publishes one event or many; what is accepted is on disk when this returns.
+        """Publishes one event or many; accepted events are on disk when this returns.
 
-        A repeat with the same `key` publishes nothing twice; without one, a key is made up for this call's own retries.
+        A retry with the same `key` is deduplicated; without one, a key is made up for this call's own retries.
         """
         return Published.read(await self.send(requests.publish(events, key)))
 
     async def schema(self) -> dict[str, Any]:
-        """The schema that filters and events are held to."""
+        """Schema that filters and events are checked against."""
         answer: dict[str, Any] = await self.send(requests.get("/v1/schema"))
         return answer
 
     async def operators(self) -> list[dict[str, Any]]:
-        """The operators that filters may call, each with its signature, what it costs and how it fares."""
+        """Operators that filters may call, each with its signature, cost and health."""
         answer = await self.send(requests.get("/v1/operators"))
         items: list[dict[str, Any]] = answer["items"]
         return items
 
     async def send(self, request: Request) -> Any:
-        """The answer to a request; one that may be repeated is, when the service cannot be reached."""
+        """Sends a request and returns its answer; retries if the service is unreachable and a repeat is harmless."""
         wait = FIRST_WAIT
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -92,7 +92,7 @@ class AsyncClient:
         raise AssertionError("the last attempt returns or raises")
 
     async def follow(self, id: str, ticket: str, reading: Reading) -> AsyncIterator[Notification]:
-        """The notifications after where the reading stands, for ever; lost connections are taken up again."""
+        """Streams notifications after the reader's position, without end; reconnects after lost connections."""
         wait = FIRST_WAIT
         while True:
             request = requests.stream(id, ticket, reading.cursor)
@@ -126,29 +126,30 @@ class AsyncClient:
 
 
 class AsyncSubscription(OwnedSubscription):
-    """A subscription as its owner sees it, whose methods are awaited."""
+    """Subscription as its owner sees it, whose methods are awaited."""
 
     def __init__(self, client: AsyncClient, about: dict[str, Any]) -> None:
         super().__init__(about)
         self._client = client
 
     def notifications(self, cursor: str = "") -> AsyncIterator[Notification]:
-        """Every notification after the cursor (of one seen before; empty: from the first), as they come, each once."""
+        """Streams every notification after the cursor (of one seen before; empty: from the first), each once."""
         return self._client.follow(self.id, self.ticket, Reading(cursor))
 
     async def poll(self, cursor: str = "", *, limit: int = 100, wait: float = 0.0) -> list[Notification]:
-        """The notifications after the cursor that there are, waiting so many seconds for the first."""
+        """Polls the notifications after the cursor, waiting up to so many seconds for the first."""
         answer = await self._client.send(requests.poll(self.id, self.ticket, cursor, limit, wait))
         return [Notification.read(form) for form in answer["notifications"]]
 
     async def content(self) -> Content:
-        """All results that a join has now, and the cursor that they are as of."""
+        """Current results of a join, and the cursor that they are as of."""
         return Content.read(await self._client.send(requests.content(self.id, self.ticket)))
 
     async def table(self) -> AsyncIterator[LiveTable]:
-        """The content of a join as a table that changes: given at first, and after every change. It is the same table.
+        """Content of a join as a table that changes: yielded at first, and after every change. Always one and the same
+        object.
 
-        Lost connections are taken up again; where notifications were missed, the table starts anew by itself.
+        Reconnects after lost connections; where notifications were missed, the table starts anew by itself.
         """
         table = LiveTable(await self.content())
         yield table
@@ -170,9 +171,15 @@ class AsyncSubscription(OwnedSubscription):
         return str(answer["cursor"])
 
     async def renew(self, validity: Validity = None) -> datetime | None:
-        """Makes it last anew from now on; returns until when (None: it is cancelled)."""
+        """Renews the validity from now on; returns its end (None: until it is cancelled)."""
         return self.renewed(await self._client.send(requests.renew(self.id, self.ticket, validity)))
 
+    async def rotate_secret(self, overlap: timedelta = timedelta(days=1)) -> str:
+        """Gives a webhook a new secret, and returns it; the old one signs calls too until the overlap is over."""
+        request = requests.rotate_secret(self.id, self.ticket, overlap)
+        secret: str = (await self._client.send(request))["delivery"]["secret"]
+        return secret
+
     async def cancel(self) -> None:
-        """Ends it: nothing published from now on matches it."""
+        """Cancels the subscription: no event published from now on matches it."""
         await self._client.send(requests.cancel(self.id, self.ticket))

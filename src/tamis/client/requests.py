@@ -1,4 +1,4 @@
-"""Requests of clients, blocking and asynchronous alike: paths, headers and bodies."""
+"""Requests to the service and parsing of its event streams, for the blocking and the asynchronous client alike."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIRST_WAIT, LONGEST_WAIT = 0.2, 10.0
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, ready to be sent; `again` says that sending it twice does no harm."""
+    """Request, ready to be sent; `again` is True if a retry is harmless."""
 
     method: str
     path: str
@@ -47,9 +47,10 @@ def subscribe(filter: str, delivery: Delivery | None, validity: Validity, label:
 
 
 def publish(events: Event | Sequence[Event], key: str | None) -> Request:
-    """One event, or many as JSON lines. The key makes a repeat after a lost answer harmless.
+    """Request to publish one event, or many as JSON lines. The idempotency key makes a retry after a lost answer
+    harmless.
 
-    Bytes go as base64, times as texts.
+    Bytes are sent as base64, timestamps as strings.
     """
     headers = {"Idempotency-Key": key or uuid.uuid4().hex}
     if isinstance(events, Mapping):
@@ -91,12 +92,19 @@ def replay(id: str, ticket: str, since: datetime | None, cursor: str) -> Request
     return _post(f"/v1/subscriptions/{id}/replay", form, ticket, again=True)
 
 
+def rotate_secret(id: str, ticket: str, overlap: timedelta) -> Request:
+    # A secret of one's own makes a repeat after a lost answer harmless.
+    secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
+    form = {"secret": secret, "overlap": ceil(overlap.total_seconds())}
+    return _post(f"/v1/subscriptions/{id}/rotate-secret", form, ticket, again=True)
+
+
 def cancel(id: str, ticket: str) -> Request:
     return Request("DELETE", f"/v1/subscriptions/{id}", with_ticket(ticket))
 
 
 def stream(id: str, ticket: str, cursor: str) -> Request:
-    """The notifications after a cursor, as they come."""
+    """Request for a stream of the notifications after a cursor."""
     headers = {**with_ticket(ticket), "Accept": "text/event-stream"}
     if cursor:
         headers["Last-Event-ID"] = cursor
@@ -125,20 +133,20 @@ def _post(path: str, form: Mapping[str, Any], ticket: str, again: bool) -> Reque
     return Request("POST", path, headers, json.dumps(form).encode(), again=again)
 
 
-# Server-sent events, from lines of text.
+# Server-sent events, parsed from lines of text.
 
 
 @dataclass(slots=True)
 class EventStream:
-    """Takes lines one by one and gives the data of an event when its last line is in.
+    """Parser of server-sent events: takes lines one by one, and yields the data of an event at its last line.
 
-    What else a stream may say, such as when to come back, is passed over: the client knows that by itself.
+    Other fields, such as the time to reconnect, are ignored: the client has its own.
     """
 
     _data: list[str] = field(default_factory=list)
 
     def take(self, line: str) -> Iterator[str]:
-        """The event that this line completes, if it does."""
+        """Yields the event that this line completes, if it does."""
         if not line:
             if self._data:
                 data, self._data = "\n".join(self._data), []
@@ -150,20 +158,22 @@ class EventStream:
             self._data.append(value)
 
 
-# Position of a reader in a subscription's notifications.
+# Position of a reader in a subscription's notifications, with deduplication.
 
 _REMEMBERED = 10_000
 
 
 @dataclass(slots=True)
 class Reading:
-    """A cursor, and the ids seen of late: however often the connection is lost, each notification comes out once."""
+    """Cursor, and the ids of recent notifications: however often the connection is lost, each notification is returned
+    once.
+    """
 
     cursor: str = ""
     _seen: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
     def new(self, notifications: Iterator[Notification]) -> Iterator[Notification]:
-        """Notifications not seen before; the cursor is moved when the one before was dealt with."""
+        """Notifications not seen before; the cursor moves on once the previous one was processed."""
         for notification in notifications:
             if notification.id not in self._seen:
                 self._seen[notification.id] = None
@@ -173,5 +183,5 @@ class Reading:
             self.cursor = notification.cursor
 
     def from_line(self, stream: EventStream, line: str) -> Iterator[Notification]:
-        """Event that a line of an event stream completes."""
+        """Notification of the event that a line of a stream completes."""
         return self.new(Notification.read(json.loads(data)) for data in stream.take(line))

@@ -1,4 +1,5 @@
-"""Filters of CloudEvents' Subscriptions API: the dialects exact, prefix, suffix, all, any, not, and sql (CESQL).
+"""Filters of CloudEvents' Subscriptions API (exact, prefix, suffix, all, any, not, sql): parsing, evaluation on events,
+conversion to Tamis's filters.
 
 A list of filters holds for an event if each of them does. They look at the context attributes only, never at the data.
 """

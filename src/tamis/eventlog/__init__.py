@@ -1,4 +1,4 @@
-"""The durable log of events, between publishers and matching: a spool folder, or a Kafka topic, behind one protocol.
+"""Durable log of events, between publishers and matching: a spool folder, or a Kafka topic, behind one protocol.
 
 log = open_log("spool:///var/lib/tamis/spool", write=True)      # or kafka://host:port/topic
 

@@ -1,4 +1,4 @@
-"""From the URL of a log to the log."""
+"""Opens the event log at a URL: spool or Kafka."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tamis.eventlog.spool.spool_log import SpoolLog
 
 
 def open_log(url: str, *, write: bool = False) -> EventLog:
-    """The log at `spool:///folder` or `kafka://host:port[,host:port]/topic`; see KafkaAddress for signing in.
+    """Opens the log at `spool:///folder` or `kafka://host:port[,host:port]/topic`; see KafkaAddress for credentials.
 
-    With `write` it is made ready for appends now: a spool takes its lock and cuts off what a crash left half written,
-    Kafka connects. Otherwise that happens with the first append, and a log that is only read never does it.
+    With `write` it is prepared for appends now: a spool takes its lock and truncates what a crash left half written,
+    Kafka connects. Otherwise that happens with the first append, and never for a log that is only read.
     """
     parts = urlsplit(url)
     if parts.scheme == "spool" and not parts.netloc and parts.path not in ("", "/"):

@@ -1,4 +1,6 @@
-"""Neighbouring segments as one: by event words are copied, by subscription lists are put one after the other."""
+"""Merging of neighbouring segments into one: keys by event are copied as words, and lists by subscription follow one
+another.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Kernels of packed keys: ascending int64 keys in blocks of 128, of which the first is in a directory and the gaps
-between the others are packed into as many bits as the largest of them needs.
+"""Kernels of packed keys: ascending int64 keys packed in blocks and unpacked, sorted in both orders, and looked up by
+numbers or their bitmap.
+
+Of a block the first key is in a directory, and the gaps between the others are packed into as many bits as the largest
+of them needs.
 
 A block's place, its number of keys and the bits of a gap are one word of `meta`: place << 16 | keys << 8 | bits. Gaps
 are stored less one, so a block of neighbours takes no words at all. Words have a spare one at their end, since a gap

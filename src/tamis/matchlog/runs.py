@@ -1,4 +1,5 @@
-"""A run: ascending keys in packed blocks, searched through the directory of their first keys.
+"""Runs of ascending keys in packed blocks: searched through the directory of first keys, packed from pieces, and
+chained.
 
 Only the last block of a piece that was packed at once is short, so a run may have short ones anywhere.
 """

@@ -1,4 +1,7 @@
-"""A segment: the events of one or more batches in order, and their pairs in both orders. Never changed once made.
+"""Segments: the events of one or more batches in order, with their pairs in both orders; built, encoded with checksums,
+written and read.
+
+A segment is never changed once made.
 
     magic | sections | a CRC-32 for each page of these | about, places of the sections, CRC-32 of this | magic
 
@@ -203,6 +206,11 @@ class Segment:
         if self._positions is None:
             self._positions = self.run("positions").keys()
         return self._positions
+
+    @property
+    def event_bytes(self) -> int:
+        """Bytes of what a segment has of its events: positions, times, ids and bodies."""
+        return sum(size for name, (_, size) in self._places.items() if name.startswith(("positions", "times", "texts")))
 
     @property
     def times(self) -> Int64s:

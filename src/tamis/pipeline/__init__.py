@@ -1,4 +1,4 @@
-"""Tamis on Spark: sources, validation, matching, changing subscriptions, statistics, backtests, sinks.
+"""Tamis on Spark: sources, validation, matching, changing subscriptions, joins, statistics, backtests, sinks.
 
     from tamis import pipeline
     pipeline.match(events, index)

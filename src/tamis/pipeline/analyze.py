@@ -1,4 +1,4 @@
-"""`analyze`: what can be said of subscriptions as a whole, for large sets and long histories."""
+"""Analysis of large subscription sets on Spark: duplicates, covers, costs, and matches in a long history."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# Covers found by Spark's workers: each looks up a share of the filters in an index that all of them map.
+# Search for covers by Spark's workers: each looks up a share of the filters in an index that all of them map.
 
 
 _FEW = 20_000  # filters that are looked up sooner than a job is started
@@ -47,7 +47,9 @@ _TASKS_A_CORE = 4
 
 
 class SparkCompare:
-    """Compares on Spark what is worth a job, and the rest here. Files go to a folder that all workers see."""
+    """Comparison of filters: on Spark where it is worth a job, else in this process. Files go to a folder that all
+    workers see.
+    """
 
     def __init__(self, session: SparkSession, folder: Path) -> None:
         self._session, self._folder = session, folder
@@ -79,7 +81,7 @@ class SparkCompare:
         )
 
     def _ground(self, ground: Ground) -> Path:
-        """Folder of the ground of this search."""
+        """Folder of the files of this search."""
         if self._saved is None or self._saved[0] is not ground:
             path = self._folder / f"ground-{uuid.uuid4().hex}.tamis"
             ground.save(path)
@@ -95,7 +97,7 @@ def analyze(
     statistics: Statistics | None = None,
     folder: str | Path | None = None,
 ) -> Analysis:
-    """Looks at subscriptions as a whole, as `tamis.analyze` does: a DataFrame or table with the columns id and filter,
+    """Analyses subscriptions as a whole, as `tamis.analyze` does: a DataFrame or table with the columns id and filter,
     or `{id: filter}`, with a `schema`; or an index in any form that `match` takes.
 
     Workers parse the texts, look for covers and match the `history`; what they share is mapped into memory from under
@@ -120,7 +122,7 @@ def analyze(
 def _indexes(
     subscriptions: Subscribed | Mapping[str, str] | pa.Table | DataFrame, schema: Schema | None, session: SparkSession
 ) -> tuple[list[Index], list[tuple[str, TamisError]]]:
-    """The subscriptions in one index, or one a shard; and those that were refused."""
+    """Index of the subscriptions, or one per shard; and the refused subscriptions."""
     if isinstance(subscriptions, Subscribed):
         source = opened_source(subscriptions)
         if isinstance(source, Shards):
@@ -156,7 +158,7 @@ def _look_back(level: ColumnarLevel, indexes: list[Index], history: DataFrame, f
 
 
 def _session(subscriptions: object, history: DataFrame | None) -> SparkSession:
-    """The session of whatever frame there is, else the one that runs."""
+    """Session of the given frames, else the running one."""
     from pyspark.sql import SparkSession
 
     frame = history if history is not None else subscriptions

@@ -1,4 +1,4 @@
-"""`backtest`: what would these subscriptions have matched?"""
+"""Backtests on Spark: the matches of subscriptions in a history, counted by time window, with samples and a plot."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# Not the names that users see: an event may well have a column `kind`.
+# Internal column names, different from those that users see: an event may have a column `kind`.
 _TALLY = ("_kind", "_subscription", "_window", "_count")
 _MOST_SAMPLES = 255
 _UNITS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
@@ -61,18 +61,20 @@ class Backtest:
 
     @property
     def volume(self) -> DataFrame:
-        """window, events."""
+        """Number of events: columns window, events."""
         return self._of(EVENTS).groupBy("_window").agg({"_count": "sum"}).toDF("window", "events")
 
     @property
     def counts(self) -> DataFrame:
-        """subscription, window, matches; where there are any."""
+        """Number of matches, where there are any: columns subscription, window, matches."""
         counted = self._of(MATCHES).groupBy("_subscription", "_window").agg({"_count": "sum"})
         return counted.toDF("subscription", "window", "matches")
 
     @property
     def totals(self) -> DataFrame:
-        """subscription, matches, and the first and last window that has one; the most frequent first."""
+        """Total matches: columns subscription, matches, and the first and last window with any; the most frequent
+        first.
+        """
         from pyspark.sql import functions
 
         found = self._of(MATCHES).groupBy(functions.col("_subscription").alias("subscription"))
@@ -85,7 +87,7 @@ class Backtest:
 
     @property
     def samples(self) -> DataFrame:
-        """subscription, and the columns of an event it matched: a few of each, the earliest of those that were kept."""
+        """Sample events: subscription, and the columns of an event it matched; a few of each, earliest first."""
         from pyspark.sql import Window, functions
 
         of_each = Window.partitionBy("_subscription").orderBy("_window")
@@ -95,12 +97,12 @@ class Backtest:
         return few.toDF("subscription", *columns)
 
     def plot(self, path: str | Path | None = None, top: int = 8) -> Figure:
-        """Matches over time, in all and of the most frequent subscriptions; written to a .png, .svg or .pdf file."""
+        """Plots matches over time, in all and of the most frequent subscriptions; writes a .png, .svg or .pdf file."""
 
         return plot(self, path, top)
 
     def close(self) -> None:
-        """Lets go of what the pass counted."""
+        """Releases the counts that Spark keeps."""
         self.tally.unpersist()
 
     def _of(self, kind: int) -> DataFrame:
@@ -122,8 +124,8 @@ def backtest(
     folder: str | Path | None = None,
     operators: Operators | None = None,
 ) -> Backtest:
-    """Matches a history with subscriptions that need not be in use: `{id: filter}` or a table of them with a `schema`,
-    or an index in any form that `match` takes.
+    """Runs a backtest: matches a history with subscriptions that need not be in use: `{id: filter}` or a table of them
+    with a `schema`, or an index in any form that `match` takes.
 
     Counts by subscription and by window of `time_column` (a timestamp or a date), `window` wide (`"15 minutes"`, or a
     timedelta), and keeps up to `samples` events of each subscription, with the columns of `keep` (all unless said
@@ -172,7 +174,7 @@ def _require_time(history: DataFrame, column: str) -> None:
 
 
 def window_width(window: str | timedelta) -> timedelta:
-    """The width of a window: a timedelta, or a text such as `1 hour` or `15 minutes`."""
+    """Width of a window: a timedelta, or a text such as `1 hour` or `15 minutes`."""
     if isinstance(window, timedelta):
         wide = window
     else:
@@ -204,11 +206,11 @@ def _compiled(
     return index, [*refused, *index.errors]
 
 
-# The picture of a backtest: when there were matches, and whose they were.
+# Plot of a backtest: matches over time, in all and by subscription.
 
 FORMS = (".png", ".svg", ".pdf")
 
-# Windows without matches are drawn as such, unless there are so many that the picture cannot show them.
+# Windows without matches are drawn as such, unless there are too many to show.
 _DRAWN = 5_000
 _SHOWN_NAME = 28
 
@@ -216,7 +218,7 @@ Series = Mapping[datetime, int]
 
 
 def plot(backtest: Backtest, path: str | Path | None, top: int) -> Figure:
-    """Two panels over one time axis: all matches, and the most frequent subscriptions one by one."""
+    """Plots two panels over one time axis: all matches, and the most frequent subscriptions one by one."""
     if path is not None and Path(path).suffix.lower() not in FORMS:
         raise PipelineError(f"a plot is written to a file that ends in {' or '.join(FORMS)}, and {path} does not")
     try:
@@ -273,7 +275,7 @@ def _draw_all(axes: Axes, times: list[datetime], every: Series, backtest: Backte
 def _draw_each(
     figure: Figure, axes: Axes, times: list[datetime], each: Mapping[str, Series], window: timedelta
 ) -> None:
-    """A row a subscription, darker where it matched more: lines would hide one another."""
+    """Draws a row per subscription, darker where it matched more: lines would hide one another."""
     from matplotlib.colors import PowerNorm
 
     axes.set_title("the most frequent", loc="left", fontsize="medium")
@@ -295,7 +297,7 @@ def _shortened(name: str) -> str:
 
 
 def _worded(window: timedelta) -> str:
-    """`2:00:00` as `2 hours`."""
+    """Duration in words: `2:00:00` as `2 hours`."""
     seconds = window.total_seconds()
     for unit, size in (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1)):
         if seconds >= size and seconds % size == 0:

@@ -1,4 +1,5 @@
-"""`compile`: subscriptions parsed in parallel on Spark, and put together into one index on the driver.
+"""Compilation of subscriptions on Spark: texts are parsed in parallel by workers, and joined into one index on the
+driver.
 
 Workers bind the texts; bound filters are pickled on their way, and joined on the driver.
 """
@@ -58,9 +59,9 @@ def compile(
 
     `matcher`, its `options` and `schedule` are those of `tamis.compile`.
 
-    A subscription that cannot be taken (its filter is refused, its id is missing or there twice) does not stop the
-    others: it comes back in the second table, under its id. There `error` is the kind of error, and where a filter was
-    refused, its characters from `start` to `end` are at fault.
+    A refused subscription (its filter is invalid, its id is missing or there twice) does not stop the others: the
+    second table has it under its id. There `error` is the kind of error, and where a filter was refused, its characters
+    from `start` to `end` are at fault.
     """
     choice = Choice.of(matcher, options)
     calling = calling_part(operators, schema, statistics, schedule, choice)
@@ -76,7 +77,7 @@ def calling_part(
     schedule: str = "adaptive",
     choice: Choice = COLUMNAR,
 ) -> CallingPart | None:
-    """Part for those that call operators; None where there are none to call."""
+    """Index part for filters that call operators; None if there are no operators."""
     if operators is None:
         return None
     return new_calling_part(operators, schema, DEFAULT_LIMITS, schedule, choice.matcher, statistics)
@@ -85,7 +86,7 @@ def calling_part(
 def bind_frame(
     subscriptions: DataFrame, schema: Schema, calling: CallingPart | None = None
 ) -> tuple[pa.Table, Bound, list[tuple[str, TamisError]]]:
-    """The subscriptions with a usable id (columns id and filter), what the language made of them, and the others."""
+    """Subscriptions with a usable id (columns id and filter), their bound filters, and the others."""
     from pyspark.sql.types import BinaryType, StructField
 
     require_columns(subscriptions.columns)
@@ -111,7 +112,7 @@ def build(
     calling: CallingPart | None = None,
     choice: Choice = COLUMNAR,
 ) -> Index:
-    """An index of bound subscriptions; `calling`, which is empty yet, takes those that call operators."""
+    """Builds an index of bound subscriptions; `calling`, still empty, takes those that call operators."""
     ids, filters = (rows[name].combine_chunks() for name in ("id", "filter"))
     new = BoundSubscriptions(Subscriptions(ids, filters, bound))
     return compiled(new, schema, choice.build(new.plain, schema, statistics), calling=calling)
@@ -132,7 +133,7 @@ def _row(id: str, error: TamisError) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Binder:
-    """Binding in a worker: binds a batch of texts, and sends the ids, the texts and their bound forms, pickled."""
+    """Binds a batch of texts in a worker, and returns the ids, the texts and their bound forms, pickled."""
 
     schema: Schema
     signatures: Signatures
@@ -147,7 +148,7 @@ class _Binder:
 
 
 def joined_bounds(parts: Sequence[Bound]) -> Bound:
-    """All texts of the parts, one part after the other; plain blocks of one form become one."""
+    """Concatenates the parts; plain blocks of one shape become one."""
     blocks: dict[Form, list[Block]] = {}
     terms: dict[Form, list[Block]] = {}
     whole = Bound(sum(part.count for part in parts))
@@ -166,7 +167,7 @@ def joined_bounds(parts: Sequence[Bound]) -> Bound:
 
 
 def only_rows(bound: Bound, kept: npt.NDArray[np.int64]) -> Bound:
-    """The texts of these rows (ascending), numbered anew."""
+    """Selects these rows (ascending), numbered anew."""
     place = np.full(bound.count, -1, np.int64)
     place[kept] = np.arange(len(kept))
     fewer = Bound(len(kept))

@@ -1,4 +1,4 @@
-"""`statistics`: what past events look like, for the planner of the index; and how often predicates hold."""
+"""Statistics of past events, selectivities of predicates, and validation of events against the schema, on Spark."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 SAMPLE = 50_000
-# A partition may hold more than its share of the sample; one that holds more than this many times lowers the sample.
+# Share limit: a partition that has more than this many times its share of the sample lowers the sample.
 _SLACK = 4
 _LEAST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """One partition: how many events, how many have each attribute, and a sample.
+    """Statistics of one partition: the number of events, how many have each attribute, and a sample.
 
     Every event draws a tag between 0 and 1; `sample` has those with the lowest, all of them below `below`.
     """
@@ -54,7 +54,8 @@ class Surveyed:
 
 
 def statistics(events: DataFrame, schema: Schema, sample: int = SAMPLE, seed: int = 0) -> Statistics:
-    """Looks once at all events: presence is exact, heavy values and quantiles are those of a uniform sample.
+    """Statistics from one pass over all events: presence is exact, heavy values and quantiles are those of a uniform
+    sample.
 
     Events with values of no domain are left out. Give the result to `compile`; `Statistics.save` keeps it.
     """
@@ -85,7 +86,7 @@ def statistics(events: DataFrame, schema: Schema, sample: int = SAMPLE, seed: in
 
 
 def selectivities(events: DataFrame, predicates: Sequence[str], schema: Schema) -> dict[str, float]:
-    """The share of the events for which each predicate holds, exactly: filters are matched, then counted."""
+    """Selectivity of each predicate: the exact share of the events for which it holds."""
     found = backtest(events, {text: text for text in predicates}, schema, samples=0)
     try:
         if found.errors:
@@ -98,7 +99,7 @@ def selectivities(events: DataFrame, predicates: Sequence[str], schema: Schema) 
 
 @dataclass(frozen=True, slots=True)
 class _Surveyor:
-    """Survey of a partition in a worker."""
+    """Collects the statistics of a partition in a worker."""
 
     schema: Schema
     columns: tuple[str, ...]
@@ -142,19 +143,20 @@ def _present(column: pa.Array) -> int:
     return len(column) - column.null_count
 
 
-# `validate`: events that satisfy the schema, and dead letters that say why they do not.
+# Validation: events that satisfy the schema, and dead letters with the reasons.
 
 
 class Validated(NamedTuple):
-    """Every row of the input is in exactly one of the two. `dead` has the row as it came, `violations` (attribute,
-    rule, value and message of each thing wrong) and `reason`, the messages in one text."""
+    """Result of a validation: every row of the input is in exactly one of the two frames. `dead` has the row as it
+    came, `violations` (attribute, rule, value and message of each fault) and `reason`, the messages in one text.
+    """
 
     valid: DataFrame
     dead: DataFrame
 
 
 def validate(events: DataFrame, schema: Schema, json: str | None = None, *, ignore_unknown: bool = False) -> Validated:
-    """Checks events against R1–R3 and their attributes' domains; batch or streaming.
+    """Validates events against R1–R3 and their attributes' domains; batch or streaming.
 
     With `json`, that column holds JSON texts, one event each (strings or bytes, as from text files or Kafka); `valid`
     then has the attributes as columns in place of the text. A text with names that the schema does not have is dead,
@@ -188,7 +190,7 @@ def with_reason(dead: DataFrame) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Checker:
-    """Validation in a worker: keeps the valid rows of its batches, or the dead ones."""
+    """Validates batches in a worker: returns the valid rows, or the dead ones."""
 
     reader: Reader
     kept: tuple[int, ...]

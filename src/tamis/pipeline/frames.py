@@ -1,4 +1,4 @@
-"""DataFrames on their way to the workers and back: columns by position, so that any column name will do."""
+"""DataFrames sent to the workers and back, with columns addressed by position, so that any column name will do."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ SUBSCRIPTIONS = "subscriptions"
 BINDINGS = "bindings"
 VIOLATIONS = "violations"
 REASON = "reason"
-# Columns that are spoken of by name, which Spark does whatever the case.
+# Reserved column names; Spark compares them without case.
 _OURS = (SUBSCRIPTION, SUBSCRIPTIONS, BINDINGS, VIOLATIONS, REASON)
 
 Worker = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def mapped(df: DataFrame, columns: Sequence[str], worker: Worker, fields: Sequence[StructField]) -> DataFrame:
-    """The worker's answer to these columns, as a DataFrame with these fields.
+    """Applies a worker's function to these columns; returns a DataFrame with these fields.
 
     PySpark takes the dots of a column's name for nesting; under plain names in between none is seen.
     """
@@ -46,7 +46,7 @@ def mapped(df: DataFrame, columns: Sequence[str], worker: Worker, fields: Sequen
 
 
 def _require_arrow(df: DataFrame, names: Sequence[str]) -> None:
-    """Refuses columns that Spark does not send to Python; its own complaint names no column."""
+    """Refuses columns that Spark does not send to Python; its own error names no column."""
     for name in names:
         kind = df.schema[name].dataType
         if _arrow_type(kind) is None:
@@ -57,7 +57,7 @@ def _require_arrow(df: DataFrame, names: Sequence[str]) -> None:
 
 
 def _arrow_type(kind: DataType) -> pa.DataType | None:
-    """Arrow type that Python gets for a type of Spark's; None for what it does not get."""
+    """Arrow type that Python receives for a Spark type; None for an unsupported one."""
     from pyspark.errors import PySparkTypeError
     from pyspark.sql.pandas.types import to_arrow_type
 
@@ -68,7 +68,7 @@ def _arrow_type(kind: DataType) -> pa.DataType | None:
 
 
 def plainly(df: DataFrame) -> DataFrame:
-    """Frame with its columns called c0, c1, …: Spark reads dots into names, and does not tell `A` from `a`."""
+    """Frame with its columns renamed to c0, c1, …: Spark reads dots into names, and does not tell `A` from `a`."""
     return df.toDF(*(f"c{place}" for place in range(len(df.columns))))
 
 
@@ -78,13 +78,14 @@ def places(df: DataFrame, names: Sequence[str]) -> list[str]:
 
 
 def chosen(df: DataFrame, names: Sequence[str]) -> DataFrame:
-    """These columns of a frame."""
+    """Selects these columns of a frame."""
     return plainly(df).select(*places(df, names)).toDF(*names)
 
 
 def attribute_columns(df: DataFrame, schema: Schema) -> list[str]:
-    """The columns that hold attributes: by their name, or structs, or lists of them, whose members are attributes by
-    dotted name."""
+    """Columns that hold attributes: by their name, or structs, or lists of them, whose members are attributes by dotted
+    name.
+    """
     found = []
     for field in df.schema.fields:
         has_members = any(name.startswith(f"{field.name}.") for name in schema.attributes)
@@ -110,7 +111,7 @@ def attribute_columns(df: DataFrame, schema: Schema) -> list[str]:
 
 
 def text_column(df: DataFrame, name: str) -> str:
-    """The column of that name, which must hold texts or bytes."""
+    """Column of that name, which must hold texts or bytes."""
     from pyspark.sql.types import BinaryType, StringType
 
     if name not in df.columns:
@@ -121,7 +122,7 @@ def text_column(df: DataFrame, name: str) -> str:
 
 
 def kept_columns(df: DataFrame, keep: Sequence[str] | None, new: Sequence[str]) -> list[str]:
-    """The columns to keep, all unless said otherwise; none of them may bear the name of a new one."""
+    """Columns to keep, all by default; none of them may have the name of a new one."""
     repeated = sorted({name for name in df.columns if df.columns.count(name) > 1})
     if repeated:
         raise PipelineError(f"the column {repeated[0]!r} is there more than once; rename one of them")
@@ -136,7 +137,7 @@ def kept_columns(df: DataFrame, keep: Sequence[str] | None, new: Sequence[str]) 
     return kept
 
 
-# A DataFrame of events put through a sieve: what `match` and `stream` have in common.
+# Matching of a DataFrame of events, shared by `match` and `stream`.
 
 
 def sieved(
@@ -156,8 +157,8 @@ def sieved(
     bindings: Form | None = None,
     packing: Packing | None = None,
 ) -> DataFrame:
-    """The kept columns, the `attributes` if they are parsed from `json`, `subscriptions`, `bindings` beside them if
-    asked for, and `violations` if checked.
+    """Matches events in workers: the kept columns, the `attributes` if they are parsed from `json`, `subscriptions`,
+    `bindings` beside them if asked for, and `violations` if checked.
 
     With `pairs` a row a match instead, and the one `subscription`; rows that match nothing then have none, checked or
     not, so the two do not go together. With `packing` matches come as a `segment` or the name of a `segment_file`, in
@@ -196,14 +197,14 @@ def sieved(
 
 
 def attribute_fields(schema: Schema) -> list[StructField]:
-    """A Spark field for every attribute, in its canonical form."""
+    """Spark field of every attribute, in its canonical form."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return list(from_arrow_schema(schema.arrow_schema).fields)
 
 
 def violations_field() -> StructField:
-    """The Spark field that says what is wrong with a row."""
+    """Spark field of a row's violations."""
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import ArrayType, StructField
 

@@ -1,4 +1,6 @@
-"""Subscriptions as the user has them (an index, a folder, shards, a table) made ready for workers to open."""
+"""Index sources for workers: an index, a saved folder, shards or a subscription table, saved and turned into a
+snapshot.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# Indexes too large for one worker's memory: cut into shards, which workers open one at a time.
+# Shards: an index too large for one worker's memory, cut into parts, which workers open one at a time.
 
 SHARDS = "shards.json"
 FORMAT = 1
@@ -40,7 +42,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Shards:
-    """A folder of saved indexes that share no subscription: `shards.json` names them, and is written last."""
+    """Folder of saved indexes that share no subscription: `shards.json` names them, and is written last."""
 
     path: Path
     schema: Schema
@@ -49,7 +51,9 @@ class Shards:
 
     @classmethod
     def open(cls, path: str | Path, operators: Operators | None = None) -> Shards:
-        """The shards in a folder, their checksums verified. Operators are handed over, or installed packages do."""
+        """Opens the shards in a folder, after verifying their checksums. Operators are passed in, or installed packages
+        offer them.
+        """
         folder = Path(path)
         try:
             about = json.loads((folder / SHARDS).read_text(encoding="utf-8"))
@@ -88,7 +92,7 @@ class Shards:
 
 
 class Cut(NamedTuple):
-    """The shards, and the subscriptions that went into none, by id."""
+    """Result of `shard`: the shards, and the refused subscriptions, by id."""
 
     shards: Shards
     errors: list[tuple[str, TamisError]]
@@ -105,7 +109,7 @@ def shard(
     matcher: str = "columnar",
     options: Mapping[str, Any] | None = None,
 ) -> Cut:
-    """Cuts subscriptions into so many indexes under a new folder; `match` takes the result as it takes an index.
+    """Cuts subscriptions into several indexes under a new folder; `match` takes the result as it takes an index.
 
     `subscriptions` is an index, or a DataFrame with the columns id and filter (then `schema` is needed), of which only
     one shard's part is on the driver at a time, and whose filters may call the `operators`. Shards of an index have its
@@ -180,13 +184,15 @@ Subscribed = Index | Shards | SubscriptionTable | str | Path
 
 FOLDER = "spark.tamis.folder"
 
-# An index is saved once a version, however often it is used.
+# Saved versions: an index is saved once a version, however often it is used.
 _SAVED: WeakKeyDictionary[Index, tuple[object, str]] = WeakKeyDictionary()
 _LEDGERS: WeakKeyDictionary[Index, Ledger] = WeakKeyDictionary()
 
 
 def opened_source(subscriptions: Subscribed, operators: Operators | None = None) -> Index | Shards | SubscriptionTable:
-    """Index under a path, with these operators and those that installed packages offer; anything else as it is."""
+    """Opens the index under a path, with these operators and those that installed packages offer; returns anything else
+    as it is.
+    """
     if not isinstance(subscriptions, str | Path):
         if operators is not None:
             raise PipelineError(
@@ -212,7 +218,9 @@ def snapshot_of(
     folder: str | Path | None = None,
     operators: Operators | None = None,
 ) -> Snapshot:
-    """The subscriptions as they are now. An index in memory is saved first, under `folder`, which all workers see."""
+    """Snapshot of the subscriptions as they are now. An index in memory is saved first, under `folder`, which all
+    workers see.
+    """
     source = opened_source(subscriptions, operators)
     if not isinstance(source, Index):
         return source.snapshot()
@@ -225,7 +233,7 @@ def snapshot_of(
 
 
 def _crew(index: Index, path: str) -> Crew | None:
-    """The operators of an index. It has one ledger, and one file of what was learned, however often it changes."""
+    """Operators of an index, with one ledger and one file of observations, however often the index changes."""
     if index.calling is None:
         return None
     ledger = _LEDGERS.get(index)
@@ -243,7 +251,7 @@ def live(
     folder: str | Path | None = None,
     operators: Operators | None = None,
 ) -> Snapshot | Live:
-    """For a stream: a table's versions are taken batch by batch, everything else stays as it is now."""
+    """Source for a stream: versions of a table are taken batch by batch, everything else stays as it is now."""
     source = opened_source(subscriptions, operators)
     if isinstance(source, SubscriptionTable):
         return Live(source.schema, str(source.path.resolve()), source.crew)
@@ -251,7 +259,7 @@ def live(
 
 
 def shared_folder(session: SparkSession, given: str | Path | None) -> Path:
-    """The folder named here or in the session's settings, or a temporary one where all workers are on this machine."""
+    """Folder named here or in the session's settings, or a temporary one where all workers are on this machine."""
     named = given or session.conf.get(FOLDER, None)
     if named is not None:
         folder = Path(named).resolve()

@@ -1,4 +1,4 @@
-"""`join` and `content`: how the contents of join subscriptions change on Spark, and the contents of tables in files."""
+"""Joins on Spark: changes of join results as a DataFrame or a stream, and current results over tables in files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CHANGED = (SUBSCRIPTION, "change", "row", ORDER, "batch", NOTIFICATION)
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-# What a change is called: a hash of all that tells it from others.
+# Id of a change: a hash of everything that tells it from others.
 _NAME = f"substring(sha2(concat_ws('\\0', batch, {ORDER}, {SUBSCRIPTION}, change, row, nth), 256), 1, 32)"
 
 
@@ -115,7 +115,7 @@ def answers(
 
 
 def rows_of(answers: DataFrame, dead_letters: bool) -> DataFrame:
-    """The rows that packed answers stand for, as `join` gives them."""
+    """Unpacks answers into the rows that `join` returns."""
     from pyspark.sql.types import StructType
 
     unpacker = Unpacker(dead_letters)
@@ -137,12 +137,12 @@ def _lateness(schema: Schema, delay: str | None, time: str | None, at_once: bool
 
 
 def cells_of(subscriptions: Subscribed, events: DataFrame, parts: int, folder: str | Path | None) -> Cells:
-    """The cells that a query over these events has."""
+    """Cells of a query over these events."""
     return _cells((live if events.isStreaming else snapshot_of)(subscriptions, events.sparkSession, folder), parts)
 
 
 def _cells(source: Snapshot | Live, parts: int) -> Cells:
-    """For joins that stay as they are, what they need; where others may come, what any could need."""
+    """Cells of joins: for a fixed set those that it needs, for a changing one those that any could need."""
     if not parts >= 1:
         raise PipelineError(f"tables cannot be held in {parts} parts; ask for 1 or more")
     if isinstance(source, Live):
@@ -185,7 +185,7 @@ def _fields(schema: pa.Schema) -> list[StructField]:
 
 
 def _require_state(session: SparkSession) -> None:
-    """Complains in one line where Spark's state cannot hold tables."""
+    """Raises an error in one line where Spark's state store cannot hold tables."""
     if importlib.util.find_spec("google") is None or importlib.util.find_spec("google.protobuf") is None:
         raise PipelineError("joins on Spark need protobuf: pip install 'tamis[spark]'")
     if session.conf.get(_PROVIDER) != ROCKSDB:
@@ -200,7 +200,7 @@ def content(
     parts: int = PARTS,
     folder: str | Path | None = None,
 ) -> DataFrame:
-    """The results of all join subscriptions over tables as they are: a row a result, `subscription` and `row` (JSON).
+    """Current results of all join subscriptions over given tables: a row a result, `subscription` and `row` (JSON).
 
     `tables` has a DataFrame for each table's name, whose columns are attributes; a table that is not there is empty.
     One job serves all subscriptions. `order` names a column by which the rows of a key follow each other, or by which
@@ -233,7 +233,7 @@ def _rows(table: str, frame: DataFrame) -> DataFrame:
     return rows.withColumn(EVENT_TYPE, functions.array(functions.lit(table)))
 
 
-# `join_stream`: a query that keeps tables, and tells how the contents of joins change, micro-batch by micro-batch.
+# Stateful query `join_stream`: keeps tables, and emits changes of join results, micro-batch by micro-batch.
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -287,7 +287,7 @@ def join_stream(
 
 @contextmanager
 def _partitions(session: SparkSession, count: int) -> Iterator[None]:
-    """A task for each cell. A query takes the setting over when it is started, and keeps it with its checkpoint."""
+    """Sets a task for each cell. A query reads the setting when it is started, and keeps it with its checkpoint."""
     before = str(session.conf.get(_PARTITIONS))
     session.conf.set(_PARTITIONS, count)
     try:

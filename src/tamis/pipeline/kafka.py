@@ -1,4 +1,4 @@
-"""Kafka at both ends: topics to read events from, topics to write matches to."""
+"""Kafka source and sink: topics to read events from, topics to write matches to."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _COORDINATES = ("topic", "partition", "offset", "timestamp", "key")
 
 
 def read_kafka(session: SparkSession, servers: str, topic: str, *, stream: bool = True, **options: Any) -> DataFrame:
-    """A topic's messages: JSON texts in the column `value`, their bytes not looked into yet, and `kafka_topic`,
-    `kafka_partition`, `kafka_offset`, `kafka_timestamp` and `kafka_key` beside them.
+    """Reads a topic's messages: JSON texts in the column `value`, not parsed yet, and `kafka_topic`, `kafka_partition`,
+    `kafka_offset`, `kafka_timestamp` and `kafka_key` beside them.
 
     The first three name a message for good: `stream(..., key=KAFKA_KEY)`. The session must have the connector:
     `session(kafka=True)`. `options` go to Spark's reader, such as `startingOffsets="earliest"`.
@@ -33,7 +33,7 @@ def read_kafka(session: SparkSession, servers: str, topic: str, *, stream: bool 
 
 
 def to_kafka(servers: str, topic: str, **options: Any) -> Callable[[DataFrame, int], None]:
-    """A sink that writes every row as a JSON message, under its notification (or else its event's key) as message key.
+    """Sink that writes every row as a JSON message, keyed by its notification (or else its event's key).
 
     Kafka may get a message twice when a batch is run again; both have the same key.
     """
@@ -55,7 +55,7 @@ def to_kafka(servers: str, topic: str, **options: Any) -> Callable[[DataFrame, i
 
 @contextmanager
 def _connector() -> Iterator[None]:
-    """Says in one line that the connector is missing."""
+    """Raises an error in one line if the connector is missing."""
     from pyspark.errors import AnalysisException
 
     try:

@@ -1,4 +1,4 @@
-"""`match`: which subscriptions each event satisfies, on Spark."""
+"""Matching of event DataFrames on Spark, and the keys that identify events and notifications across replays."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _NO_NUMBERS = "a table that changes has no lasting numbers; ask for arrays, or match a saved index"
 
-# A worker repeats so many columns faster than the JVM does. Of more it sends one row an event, for every repeat would
-# have to cross over, and the JVM repeats them.
+# Up to this many columns, a worker repeats a row for each match faster than the JVM does. With more, it sends one row
+# an event, and the JVM repeats them: every repeat would have to cross over.
 _NARROW = 2
 
 Output = Literal["pairs", "arrays", "numbers"]
@@ -78,7 +78,7 @@ def numbering(
     folder: str | Path | None = None,
     operators: Operators | None = None,
 ) -> pa.ChunkedArray:
-    """The ids behind the numbers that `match` gives: number n is the id at position n."""
+    """Ids behind the numbers that `match` returns: number n is the id at position n."""
     snapshot = snapshot_of(subscriptions, session, folder, operators)
     if not snapshot.frozen:
         raise PipelineError(_NO_NUMBERS)
@@ -91,7 +91,7 @@ def numbering(
 
 
 def exploded(answer: DataFrame) -> DataFrame:
-    """A row a match: `subscription` in place of `subscriptions`, and one of the `bindings`, if there are any."""
+    """Row per match: `subscription` in place of `subscriptions`, and one of the `bindings`, if there are any."""
     from pyspark.sql import functions
 
     several = [SUBSCRIPTIONS, *([BINDINGS] if _has_bindings(answer) else [])]
@@ -108,7 +108,7 @@ def _has_bindings(answer: DataFrame) -> bool:
     return answer.columns[at : at + 1] == [BINDINGS]
 
 
-# Names for events and notifications that come out the same however often a batch is run.
+# Keys of events and notifications that stay equal however often a batch is run.
 
 EVENT_KEY = "event_key"
 NOTIFICATION = "notification"
@@ -117,10 +117,10 @@ _LETTERS = 32
 
 
 def with_event_key(events: DataFrame, key: Sequence[str] | None = None) -> DataFrame:
-    """Adds `event_key`, a hash of the columns that tell an event from others: all of them unless `key` names some.
+    """Adds `event_key`, a hash of the columns that identify an event: all of them unless `key` names some.
 
-    Two events with equal keys are one and the same to whoever drops repeats. Where equal events can happen and must be
-    told apart, name columns that differ: Kafka's topic, partition and offset, or an id that the publisher gives.
+    Two events with equal keys are one and the same when deduplicated. Where equal events can happen and must be told
+    apart, name columns that differ: Kafka's topic, partition and offset, or an id that the publisher gives.
     """
     from pyspark.sql import functions
 

@@ -1,4 +1,4 @@
-"""Spark sessions with settings that suit Tamis, and one line instead of a page where Spark cannot start."""
+"""Spark sessions with settings for Tamis, and Spark's errors reduced to one line."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def session(
 
 
 def on_one_machine(master: str | None) -> dict[str, str]:
-    """Settings of a session if all of it runs here; nothing for a cluster."""
+    """Settings of a session on a local master; nothing for a cluster."""
     if master is None or not master.startswith("local"):
         return {}
     return {
@@ -97,7 +97,7 @@ def on_one_machine(master: str | None) -> dict[str, str]:
 
 
 def _quiet() -> dict[str, str]:
-    """Spark logs errors only from its first line on, unless its user has settings for that, or for Java."""
+    """Log settings: Spark logs errors only, unless its user has settings for that, or for Java."""
     if "SPARK_CONF_DIR" in os.environ or "SPARK_HOME" in os.environ:
         return {}
     settings = Path(__file__).with_name("log4j2.properties")
@@ -105,7 +105,7 @@ def _quiet() -> dict[str, str]:
 
 
 def require_spark() -> None:
-    """Complains in one line where PySpark, pandas or Java is missing: Spark's own complaint is a page long."""
+    """Raises an error in one line where PySpark, pandas or Java is missing: Spark's own is a page long."""
     missing = [package for package in ("pyspark", "pandas") if importlib.util.find_spec(package) is None]
     if missing:
         raise PipelineError(f"pipelines need {' and '.join(missing)}: pip install 'tamis[spark]'")

@@ -1,4 +1,4 @@
-"""Sources of events: files, folders that fill up, and event logs. Any other DataFrame will do as well."""
+"""Event sources on Spark: JSON lines, Parquet, spool folders and event logs. Any other DataFrame will do as well."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EARLIEST: Final = -2  # Spark's word for it
 
 
 def read_json_lines(session: SparkSession, path: str | Path, *, stream: bool = False, **options: Any) -> DataFrame:
-    """JSON lines as they are, in the column `value`: a malformed line must come through, to become a dead letter.
+    """Reads JSON lines, unparsed, into the column `value`: a malformed line must come through, to become a dead letter.
 
     Blank lines are no events. `stream` takes files as they appear in the folder; `options` go to Spark's reader.
     """
@@ -30,7 +30,7 @@ def read_json_lines(session: SparkSession, path: str | Path, *, stream: bool = F
 
 
 def read_parquet(session: SparkSession, path: str | Path, *, stream: bool = False, **options: Any) -> DataFrame:
-    """Parquet files, a column an attribute. A stream has the columns of the files that are there when it starts."""
+    """Reads Parquet files, a column per attribute. A stream has the columns of the files at its start."""
     now = session.read.options(**options).parquet(str(path))
     return session.readStream.options(**options).schema(now.schema).parquet(str(path)) if stream else now
 
@@ -43,7 +43,7 @@ def read_spool(
     start: int | None = None,
     most_events: int = MOST_EVENTS,
 ) -> DataFrame:
-    """The events of a spool: `offset`, `partition` (0), `id`, `time` (received) and `body` (JSON text).
+    """Reads the events of a spool: `offset`, `partition` (0), `id`, `time` (received) and `body` (JSON text).
 
     Those there now, or a stream of them, of which a micro-batch takes `most_events`. From event `start` on, or all
     that are kept; a stream resumed from its checkpoint goes on from there. `key=["id"]` tells events apart.
@@ -69,7 +69,7 @@ def read_spool(
 
 
 def read_log(session: SparkSession, log: EventLog, *, stream: bool = True, start: int | str | None = None) -> DataFrame:
-    """The records of an event log, with the columns of `RECORDS`: those there now, or a stream of them.
+    """Reads the records of an event log, with the columns of `RECORDS`: those there now, or a stream of them.
 
     From `start` on, or all that are kept. `start` may also be where a micro-batch ended, as Spark's checkpoint has it.
     On Kafka the session needs the connector, and a number as `start` holds for every partition.

@@ -1,4 +1,4 @@
-"""The spool as a stream of Spark, and ranges of one as a batch. Planned on the driver's side, read in the workers."""
+"""Spark data source of a spool: a stream, and ranges as a batch. Planned on the driver's side, read in the workers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from tamis.eventlog.spool.reader import SpoolReader
 from tamis.eventlog.spool.segments import SpoolError
 
-# Starting a task costs as much as reading and matching so many events.
+# Smallest task: starting a task costs as much as reading and matching this many events.
 SMALL: Final = 10_000
-# A task holds a batch at a time, not all of its events; but if it fails, so many are read again.
+# Largest task: a task holds a batch at a time, but if it fails, all its events are read again.
 LARGE: Final = 200_000
 
 
@@ -24,7 +24,9 @@ COLUMNS: Final = "offset long, partition int, id string, time timestamp, body st
 
 
 class SpoolSource(DataSource):
-    """The stream; `path`: the folder; `mostEvents`: of a micro-batch; `tasks`: at a time; `start`: the first event."""
+    """Data source of Spark; `path`: the folder; `mostEvents`: of a micro-batch; `tasks`: at a time; `start`: the first
+    event.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -39,7 +41,7 @@ class SpoolSource(DataSource):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The source's options."""
+    """Options of the source."""
 
     path: str
     most: int
@@ -54,7 +56,7 @@ class Settings:
         )
 
     def cut(self, start: int, end: int) -> list[tuple[int, int]]:
-        """The range, cut into even parts: one if it is small, as many as run at a time if not, more if it is huge."""
+        """Range, cut into even parts: one if it is small, one per concurrent task if not, more if it is huge."""
         parts = max(1, min(self.tasks, (end - start) // SMALL), -(-(end - start) // LARGE))
         edges = [start + (end - start) * part // parts for part in range(parts + 1)]
         return [edge for edge in pairwise(edges) if edge[0] < edge[1]]
@@ -72,7 +74,7 @@ class SpoolBatch:
 
     @classmethod
     def of(cls, settings: Settings) -> SpoolBatch:
-        """What is there now."""
+        """Ranges of the events that are there now."""
         first, end = SpoolReader(settings.path).bounds()
         return cls(settings.path, settings.cut(min(max(first, settings.start or 0), end), end))
 
@@ -84,7 +86,8 @@ class SpoolBatch:
 
 
 class SpoolStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Whatever is durable, as it comes. An offset of Spark's is the number of the next event, and the spool's id:
+    """Stream reader: durable events, as they come. An offset is the number of the next event, and the spool's id: with
+    it a checkpoint is not taken for one of another spool, in which the numbers mean other events.
 
     with it a checkpoint is not taken for one of another spool, in which the numbers mean other events.
     """

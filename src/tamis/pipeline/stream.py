@@ -1,7 +1,7 @@
-"""Queries that match a stream micro-batch by micro-batch: `stream`, for any sinks, and `sift`, for short batches.
+"""Streaming queries that match micro-batch by micro-batch: `stream`, for any sinks, and `sift`, for short batches.
 
 A query is a function that is run on every micro-batch, from a checkpoint on: it takes the version of the subscriptions
-that the batch is to use, sieves the events, and hands the answer to a sink.
+for the batch, matches the events, and passes the answer to a sink.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 
     Sink = Callable[[DataFrame, int], object]
 
-# Settings of the query's own session, a copy of the user's. A micro-batch has nothing to adapt.
+# Settings of the query's own session, a copy of the user's: a micro-batch has nothing to adapt to.
 _BRISK: Final = {"spark.sql.adaptive.enabled": "false"}
-# An answer that is kept for two sinks is gone before compression pays: together a fifth of a small batch's time.
+# No compression: an answer that is cached for two sinks is gone before it pays. Together a fifth of a small batch's
+# time.
 _BRISK_KEPT: Final = {**_BRISK, "spark.sql.inMemoryColumnarStorage.compressed": "false"}
-# For an answer that is collected at once, a generated class is compiled for longer than it runs.
+# No code generation: for an answer that is collected at once, compiling takes longer than running.
 _BRISK_COLLECTED: Final = {**_BRISK, "spark.sql.codegen.wholeStage": "false"}
 
 
@@ -172,7 +173,8 @@ def _sieving(
     name: str | None = None,
 ) -> StreamingQuery:
     """Starts a query that asks for the `version` of each micro-batch, by the query's id and the batch's number, and
-    delivers the batch by it."""
+    matches the batch with it.
+    """
 
     def run(batch: DataFrame, number: int) -> None:
         for setting, value in settings.items():
@@ -184,7 +186,7 @@ def _sieving(
 
 
 def require_stream(events: DataFrame, otherwise: str) -> None:
-    """Refuses events that are all there already; `otherwise` is what takes them."""
+    """Refuses batch DataFrames; `otherwise` names the function for those."""
     if not events.isStreaming:
         raise PipelineError(f"these events are no stream: use {otherwise}, or read them with stream=True")
 
@@ -197,7 +199,7 @@ def started(
     trigger: Mapping[str, Any] | None = None,
     name: str | None = None,
 ) -> StreamingQuery:
-    """Runs on every micro-batch and its number, resumed from `checkpoint`. `trigger` and `name` are Spark's own."""
+    """Starts a query that calls a function on every micro-batch and its number, resumed from `checkpoint`."""
     writer = frame.writeStream.foreachBatch(run).option("checkpointLocation", str(checkpoint))
     if name is not None:
         writer = writer.queryName(name)
@@ -207,7 +209,7 @@ def started(
 
 
 def to_files(path: str | Path, form: str = "parquet", **options: Any) -> Callable[[DataFrame, int], None]:
-    """A sink that writes each batch to a folder of its own, `<path>/batch=<number>`, as parquet, json or the like.
+    """Sink that writes each batch to a folder of its own, `<path>/batch=<number>`, as parquet, json or the like.
 
     A batch that is run again overwrites what it wrote before, so nothing is there twice. Read under `path`, the rows
     have the number in the column `batch`.
@@ -220,7 +222,7 @@ def to_files(path: str | Path, form: str = "parquet", **options: Any) -> Callabl
 
 
 def _kept(columns: Sequence[str], schema: Schema, json: str | None, keep: Sequence[str] | None) -> list[str]:
-    """The event's columns in a match."""
+    """Event columns of a match."""
     there = list(columns) if json is None else [name for name in columns if name != json] + list(schema.attributes)
     unknown = [name for name in keep or () if name not in there]
     if unknown:
@@ -229,7 +231,7 @@ def _kept(columns: Sequence[str], schema: Schema, json: str | None, keep: Sequen
 
 
 def _noted(table: object, query: str | None, number: int) -> Snapshot:
-    """The version for this batch, on disk before anything is run with it."""
+    """Version for this batch, recorded on disk before anything is run with it."""
     if not isinstance(table, SubscriptionTable) or query is None:
         raise PipelineError("only micro-batches of a query follow a table of subscriptions")
     return table.snapshot(table.note(query, number))

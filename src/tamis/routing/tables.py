@@ -1,5 +1,5 @@
-"""Routing table of a broker: filters by the neighbour they came from, forwarding policies, intersection with
-advertisements.
+"""Routing table of a broker: canonical filters by the neighbour they came from, forwarding policies, intersection with
+advertisements, digests.
 
 Advertisements and subscriptions have the same form, so both tables are a `RoutingTable` (Li et al. 2005, §2). A policy
 forwards all filters, those that nothing else covers, or what those are merged into.

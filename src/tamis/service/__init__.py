@@ -1,4 +1,5 @@
-"""The service: HTTP in front, a durable store and an event log behind, Spark between, and delivery out.
+"""HTTP service: publish, subscribe and administer over HTTP, with a store, an event log, matching on Spark, and
+delivery.
 
-One process serves requests and delivers; a child of it owns Spark. Both start with `tamis serve`.
+One process serves requests and delivers notifications. Its child process owns Spark. `tamis serve` starts both.
 """

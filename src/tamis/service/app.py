@@ -1,4 +1,6 @@
-"""The web application: every room's routes, and around them the limits, the counting and the refusals."""
+"""FastAPI application of the service: routers of all rooms, middleware for limits, metrics and errors, and the OpenAPI
+document that describes the API.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ from tamis.service.http import (
 from tamis.service.http import background as probes
 from tamis.service.http.acceptance import Acceptance
 from tamis.service.http.access import caller_of
-from tamis.service.http.background import Running
+from tamis.service.http.background import ServerTasks
 from tamis.service.http.bodies import BodyLimit
 from tamis.service.http.console import router as console
 from tamis.service.http.notifications import router as delivery
@@ -39,16 +41,16 @@ from tamis.service.intake import problems
 from tamis.service.intake.problems import ProblemForm
 
 _DESCRIPTION: Final = """
-Publish events, and be told of those that satisfy your filter.
+Publish events, subscribe with filters, and receive notifications of the events that match.
 
-Keys go into `Authorization: Bearer tk_…`, a subscription's ticket into `Tamis-Ticket: tkt_…`. Every refusal is
-`application/problem+json`. What is not yours is answered like what does not exist.
+API keys go into `Authorization: Bearer tk_…`, a subscription's ticket into `Tamis-Ticket: tkt_…`. Every error is
+`application/problem+json`. A resource of another owner is answered like one that does not exist.
 """
 
 
 def create_app(service: Service) -> FastAPI:
-    """The application that serves a service, which starts and stops with it. Several may live in one process."""
-    running = Running(service)
+    """FastAPI application for a service, which starts and stops with it. Several may live in one process."""
+    running = ServerTasks(service)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -109,7 +111,7 @@ def create_app(service: Service) -> FastAPI:
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:
-    """FastAPI's description, with our problems where it would have its own form of them."""
+    """OpenAPI document of FastAPI, with our problem details in place of its own error form."""
     if app.openapi_schema is None:
         described = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         parts = described["components"]["schemas"]
@@ -127,7 +129,7 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
 
 
 def _declare_refusals(operation: dict[str, Any]) -> None:
-    """Declares the refusals of any operation by what stands around it: keys, bodies, the store."""
+    """Declares the error responses that an operation's environment adds: API keys, bodies, the store."""
     if "security" not in operation:
         return
     possible = [401, 503]
@@ -138,7 +140,7 @@ def _declare_refusals(operation: dict[str, Any]) -> None:
 
 
 def _declare_security(operation: dict[str, Any], access: AccessSettings) -> None:
-    """Declares the keys and tickets of an operation: the framework knows which are looked at, not which are needed."""
+    """Declares the API keys and tickets of an operation: FastAPI knows which are read, not which are required."""
     name = operation["operationId"]
     who = next((who for who, names in _OPEN.items() if name in names), None)
     if who is None:

@@ -1,6 +1,7 @@
-"""A service as part of a network of brokers: its events go out, what others publish and it subscribes to comes in.
+"""Bridge between a service and a network of brokers: publishes the log's events there, and appends what its
+subscriptions need.
 
-A service's own broker, and its client there: the log goes out, what others publish comes into the log.
+The service's own broker runs in a thread, and the bridge is its client.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from tamis.service.intake.door import judge
 from tamis.service.store import Store
 from tamis.service.store.store import FollowedSchema
 
-# Events between the log and the network: on the log they are texts, in the network rows of a batch.
+# Events between log and network: JSON texts on the log, rows of a batch in the network.
 
 ID: Final = "tamis.id"
 BODY: Final = "tamis.body"
@@ -45,7 +46,7 @@ _ANY_SIZE: Final = 1 << 62
 
 
 def network_schema(schema: Schema) -> Schema:
-    """The serving schema, and on every event type the event as it was published: what services carry to each other."""
+    """Schema of the network: the serving schema, and on every event type the event as published."""
     added = {name: "string" for name in (ID, BODY) if name not in schema.attributes}
     optional = {
         kind.name: {name: "optional" for name in (ID, BODY) if name not in kind.annotations}
@@ -71,7 +72,7 @@ def outgoing(schema: Schema, records: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def bodies_of(events: pa.Array, schema: Schema) -> pa.Array:
-    """Bodies for the log. What this service's schema has no attribute for was no fault where it was published.
+    """Bodies for the log. Attributes that this service's schema lacks were no fault where the event was published.
 
     An event that does not fit for another reason stays as it is: matching makes it a dead letter.
     """
@@ -87,7 +88,7 @@ def _published(bodies: pa.Array) -> pa.Array:
 
 
 def incoming(delivered: Delivered) -> tuple[pa.Array, pa.Array]:
-    """Ids and events as they were published. An id says where an event came in, so that it does not go out again."""
+    """Ids and events as published. An id names the service where an event entered, so that it does not go out again."""
     events, names = delivered.events, delivered.events.schema.names
     count = events.num_rows
     nothing = pa.nulls(count, pa.string())
@@ -103,17 +104,17 @@ def incoming(delivered: Delivered) -> tuple[pa.Array, pa.Array]:
     return pc.binary_join_element_wise(f"{_FROM_OTHERS}{origin}:", given, ""), texts
 
 
-# What the network is told of a store's subscriptions.
+# Filters that the network is asked for.
 
 _logger: Final = logging.getLogger("tamis.service")
 _PAGE: Final = 50_000
 
 
 class WantedFilters:
-    """The filters of all active subscriptions, each once, by an id made of its text.
+    """Filters of all active subscriptions, each once, by an id made of its text.
 
-    A filter that calls operators is asked for without the calls: they are made here, by whoever matches. Follows the
-    store by its revisions, from the first on whenever the service starts.
+    A filter that calls operators is asked for without the calls: the matching service makes them. Follows the store by
+    its revisions, from the first on at every start.
     """
 
     def __init__(self, store: Store, schema: Schema, limits: Limits, signatures: Callable[[], Signatures]) -> None:
@@ -126,7 +127,7 @@ class WantedFilters:
         self._counts: dict[str, int] = {}
 
     def refresh(self) -> bool:
-        """Takes in what changed; whether anything did."""
+        """Applies the store's changes; returns True if there were any."""
         changed = False
         while rows := self._store.subscriptions.changes(self._revision, _PAGE):
             changed = True
@@ -136,7 +137,7 @@ class WantedFilters:
         return changed
 
     def filters(self) -> dict[str, str]:
-        """By id."""
+        """Filters by id."""
         return {blake2b(text.encode(), digest_size=16).hexdigest(): text for text in self._counts}
 
     def _put(self, number: int, text: str | None) -> None:
@@ -214,7 +215,7 @@ class Bridge:
         self.error: str | None = None
 
     async def start(self, heard: Callable[[int, int], None]) -> str | None:
-        """Returns the address that is listened at; `heard` is told how far the log goes whenever something came."""
+        """Starts, and returns the address listened at; `heard` is called with the log's end whenever events arrived."""
         self._heard = heard
         self._loop = asyncio.get_running_loop()
         address = await asyncio.to_thread(self._broker.start)
@@ -226,7 +227,7 @@ class Bridge:
         return address
 
     async def stop(self) -> None:
-        """Ends in order; what is under way is kept by the broker."""
+        """Stops in order; the broker keeps what is under way."""
         self._ended.set()
         if self._client is not None:
             # What came last may not be on the log; if it is, it will be known there by its key.
@@ -236,7 +237,7 @@ class Bridge:
             await asyncio.to_thread(thread.join, _PATIENCE)
 
     def status(self) -> dict[str, Any]:
-        """Status of the broker; its clients are not in it."""
+        """Status of the broker, without its clients."""
         try:
             told = self._broker.status()
         except BrokerStoreError as error:
@@ -250,7 +251,9 @@ class Bridge:
         return Broker(self._schema, store, self._routing)
 
     def _keep_broker(self, address: str | None) -> None:
-        """A broker ends where it cannot write its state: what it had written is one to begin from, at its address."""
+        """Runs the broker, and restarts it if it cannot write its state: from the last written state, at the same
+        address.
+        """
         while not self._ended.wait(_PAUSE):
             if self._broker.failure is None or self._ended.wait(_REVIVAL):
                 continue
@@ -288,7 +291,7 @@ class Bridge:
         thread.start()
 
     def _keep(self, work: Callable[[], None]) -> None:
-        """Does some work again and again; what fails is logged, and done again."""
+        """Repeats a task; a failure is logged, and the task retried."""
         while not self._ended.is_set():
             try:
                 work()
@@ -301,7 +304,7 @@ class Bridge:
             self._ended.wait(_PAUSE)
 
     def _tell(self) -> None:
-        """Tells the broker what subscriptions ask for, as it changes."""
+        """Subscribes at the broker to the store's filters, as they change."""
         client = self._attached
         if self._told is None:
             self._told = dict(client.attached().subscriptions)
@@ -359,7 +362,7 @@ class Bridge:
 def open_bridge(
     settings: Settings, followed: FollowedSchema, store: Store, log: EventLog, offering: Offering
 ) -> Bridge | None:
-    """The bridge that the settings ask for, if they do."""
+    """Opens the bridge that the settings ask for; None without one."""
     return Bridge(settings, followed, store, log, offering) if settings.broker.wanted else None
 
 

@@ -1,4 +1,6 @@
-"""One server process: its parts put together, run until it is told to stop, and ended in order."""
+"""Server process: assembles the service's parts, runs and stops them in order; checks at the start, private files, and
+the administrator's key.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,7 @@ LOCAL_NAMES: Final = ("localhost", "ip6-localhost")
 
 
 def serve(settings: Settings, announce: Announce) -> None:
-    """Serves until SIGINT or SIGTERM. `announce` is given the lines a person should read."""
+    """Serves until SIGINT or SIGTERM. `announce` is given the lines for the user."""
     require_spark()
     _allow_many_files()
     if not kernels_are_kept():
@@ -80,7 +82,7 @@ def serve(settings: Settings, announce: Announce) -> None:
 
 
 def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
-    """Configuration of the HTTP server: protocols with their limits, proxies that are believed, how it ends."""
+    """Configuration of the HTTP server: protocols with their limits, trusted proxies, shutdown."""
     if is_for_this_machine(settings):
         app.add_middleware(KnownHost)
     return uvicorn.Config(
@@ -112,7 +114,7 @@ def is_for_this_machine(settings: Settings) -> bool:
 
 
 def _allow_many_files() -> None:
-    """A reader is an open file, and a process may often have no more than a thousand until it asks for more."""
+    """Raises the limit of open files: each reader is one, and the default is often a thousand."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < _FEWEST_FILES:
         raise ConfigurationError(
@@ -124,9 +126,10 @@ def _allow_many_files() -> None:
 
 
 def keep_private(state: Path) -> None:
-    """Closes to other users all that this process and its children will make: events are in files of many makers.
+    """Sets the umask and modes so that other users cannot read files of this process and its children, which hold
+    events.
 
-    A state folder that is there already keeps its mode, which somebody else gave it, and is complained about.
+    An existing state folder keeps its mode, which its owner chose; the server warns about it.
     """
     os.umask(0o077)
     mode = stat.S_IMODE(state.stat().st_mode) if state.exists() else 0
@@ -141,7 +144,7 @@ def keep_private(state: Path) -> None:
 
 
 def assemble(settings: Settings) -> Service:
-    """The parts of a server over its state folder; errors say what cannot be opened."""
+    """Opens the parts of a server over its state folder; errors say what cannot be opened."""
     if settings.delivery.kafka is not None:
         KafkaAddress.parse(settings.delivery.kafka)  # complains now, not when the first notification is to go there
     algorithms = Algorithms.of(settings)
@@ -167,7 +170,7 @@ def assemble(settings: Settings) -> Service:
 
 
 def _require_whole(settings: Settings) -> None:
-    """Refuses a folder that was in use and has lost its store: all subscriptions would be gone without a word."""
+    """Refuses a used state folder without its store: all subscriptions would be gone without a word."""
     if settings.store_url:
         return
     file = settings.state / "store.sqlite"
@@ -183,7 +186,7 @@ def _require_whole(settings: Settings) -> None:
 def _bridge(
     settings: Settings, followed: FollowedSchema, store: Store, log: EventLog, offering: Offering
 ) -> Bridge | None:
-    """The way to a network of brokers, if the settings ask for one: only then gRPC is needed."""
+    """Bridge to a network of brokers, if the settings ask for one: only then gRPC is needed."""
     if not settings.broker.wanted:
         return None
     try:
@@ -210,7 +213,7 @@ def require_operators(store: Store, offering: Offering) -> None:
 
 
 def administrator_key(store: Store, state: Path) -> str:
-    """The secret of this server's own key, made at the first start and kept where only its user can read."""
+    """Secret of this server's own key, made at the first start and kept where only its user can read it."""
     file = state / "admin.key"
     try:
         # What is no text is no key, and is replaced by one.
@@ -231,7 +234,7 @@ def administrator_key(store: Store, state: Path) -> str:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket that listens already, so that a port that is taken is noticed before anything is started."""
+    """Listening socket, opened first, so that a port in use is noticed before anything is started."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (socket.gaierror, UnicodeError) as error:
@@ -250,7 +253,9 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn, which waits for its connections to end; readers hold theirs until `finish` has ended delivery."""
+    """Uvicorn server that waits for its connections to close; those of readers close when `finish` has stopped
+    delivery.
+    """
 
     def __init__(self, config: uvicorn.Config, finish: Callable[[], Coroutine[None, None, None]]) -> None:
         super().__init__(config)
@@ -277,7 +282,7 @@ async def _run(server: _Server, service: Service, listening: socket.socket, anno
 
 
 async def _tell(service: Service, announce: Announce) -> None:
-    """A line each time the pipeline starts, comes up or waits; that one failed is in the log, with the reason."""
+    """Announces each time that the pipeline starts, is ready or waits; a failure is in the log, with the reason."""
     told = ""
     elsewhere = "another service of this store matches events"
     words = {
@@ -300,7 +305,7 @@ async def _tell(service: Service, announce: Announce) -> None:
 
 
 def _set_apart() -> None:
-    """Takes what has been loaded from the collector's sight: going over all of it would hold every request for .3 s."""
+    """Freezes loaded objects out of the garbage collector: going over all of them would delay every request by .3 s."""
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,6 @@
-"""Filters as text beside their meaning, computed without the parser; and the oracle's reference matches."""
+"""Filters as text beside their meaning, computed without the parser: meanings, conditions drawn at random, and the
+oracle's reference matches.
+"""
 
 from __future__ import annotations
 

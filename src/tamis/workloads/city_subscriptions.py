@@ -1,4 +1,6 @@
-"""City workload (P0, §2.1): subscriptions over camera events that only expensive operators can tell apart."""
+"""City workload (P0, §2.1): subscriptions over camera events that only expensive operators tell apart, and events with
+known matches.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from tamis.service.base.configuration import DeliverySettings, LimitSettings, Settings
 from tamis.service.base.events import Notification
 from tamis.service.delivery import Delivery
-from tamis.service.delivery.channels import Undelivered
+from tamis.service.delivery.channels import CallLimits, Undelivered
 from tamis.service.delivery.delivery import CHANGES_SECONDS
 from tamis.service.delivery.outlets import SAVE_SECONDS
 from tamis.service.delivery.sending import Backoff
@@ -83,7 +83,7 @@ class StillClock:
 
 
 class Told:
-    """A channel that notes what it is given. `answers` are taken one after the other, then everything is well."""
+    """A channel that notes what it is given. `answers` are taken one a call, then everything is well."""
 
     most_at_once = 8
 
@@ -91,17 +91,23 @@ class Told:
         self.answers = deque(answers)
         self.sent: asyncio.Queue[Notification] = asyncio.Queue()
         self.all: list[tuple[str, int]] = []
+        self.calls: list[list[int]] = []
         self.before: Callable[[Notification], Awaitable[None]] | None = None
 
     def endpoint(self, subscription: Subscription) -> Hashable:
         return subscription.delivery.get("url", "kafka")
 
-    async def send(self, notification: Notification) -> None:
+    def limits(self, subscription: Subscription) -> CallLimits:
+        return CallLimits(subscription.delivery.get("parallel", 1), subscription.delivery.get("batch", 1))
+
+    async def send(self, notifications: Sequence[Notification]) -> None:
         if self.before is not None:
-            await self.before(notification)
+            await self.before(notifications[0])
         answer = self.answers.popleft() if self.answers else None
-        self.all.append((notification.subscription.id, notification.position))
-        self.sent.put_nowait(notification)
+        self.calls.append([one.position for one in notifications])
+        for notification in notifications:
+            self.all.append((notification.subscription.id, notification.position))
+            self.sent.put_nowait(notification)
         if answer is not None:
             raise answer
 

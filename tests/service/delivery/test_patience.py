@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from tamis.service.delivery.channels import retry_after
 from tamis.service.delivery.sending import Backoff, Breakers
+from tamis.service.delivery.webhooks import retry_after
 from tests.service.delivery.made import NOON
 
 

@@ -91,6 +91,37 @@ def test_what_comes_of_a_call_under_way_does_not_move_what_was_set_back(
     run(push())
 
 
+@pytest.mark.parametrize("batch", [1, 3])
+def test_calls_in_parallel_that_end_after_a_replay_are_made_again(store: Store, batch: int) -> None:
+    hook = subscribed(store, delivery=WEBHOOK | {"parallel": 4, "batch": batch})
+
+    async def push() -> None:
+        channel, go = Told(), asyncio.Event()
+        calling: list[int] = []
+
+        async def hang(notification: Notification) -> None:
+            if not go.is_set():
+                calling.append(notification.position)
+                # The second is acknowledged while the first is under way.
+                await (asyncio.sleep(0) if notification.position == positions[batch] else go.wait())
+
+        channel.before = hang
+        positions = [1 << 24 | rank for rank in range(1, 31)]
+        async with Running(store, channel) as running:
+            assert running.record(1, [(event, [hook.number]) for event in cheap(30)]) == positions
+            await _until(lambda: len(calling) > 4)
+            await _replay(running, hook, 0)
+            assert sum(id == hook.id for id, _ in channel.all) == batch, "the others are under way"
+            go.set()
+            await _until(lambda: running.delivery._outlets._outlets[hook.number].state.cursor == positions[-1])
+            sent = [one.position for one in await _sent(running, running.channel.sent.qsize())]
+            under_way = len(calling) * batch
+            assert sorted(sent[under_way:]) == positions, "all are sent again, whatever was acknowledged before"
+        assert store.deliveries.get([hook.number]) == {hook.number: DeliveryState(hook.number, positions[-1], epoch=1)}
+
+    run(push())
+
+
 def test_a_replay_ends_the_wait_for_the_next_attempt(store: Store) -> None:
     hook = _webhook(store)
 

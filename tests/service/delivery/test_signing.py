@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.service.delivery.channels import SecretError, signed_headers
+from tamis.service.delivery.webhooks import SecretError, signed_headers
 
 
 def new_secret() -> str:

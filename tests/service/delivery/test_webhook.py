@@ -16,11 +16,12 @@ import pytest
 
 from tamis.service.base.configuration import DeliverySettings
 from tamis.service.base.events import Notification, notification_id
-from tamis.service.delivery.channels import Undelivered, WebhookChannel
+from tamis.service.delivery.channels import Undelivered
+from tamis.service.delivery.webhooks import PREVIOUS, WebhookChannel
 from tamis.service.store import Subscription
 from tests.service.delivery.endpoints import Request, saying, serving
 from tests.service.delivery.made import LATER, NOON, SECRET, StillClock, run
-from tests.service.delivery.test_signing import verifies
+from tests.service.delivery.test_signing import new_secret, verifies
 
 LOCAL = DeliverySettings(allow_private=True, timeout=5.0, connect_timeout=5.0)
 
@@ -46,8 +47,8 @@ def test_a_notification_is_posted_and_signed() -> None:
             notification = _notification(
                 server.url(path="/hook?a=b"), headers={"X-Team": "antiques", "Host": "elsewhere"}
             )
-            await channel.send(notification)
-            await channel.send(notification)
+            await channel.send([notification])
+            await channel.send([notification])
             first, second = server.requests
             assert first.line == "POST /hook?a=b HTTP/1.1"
             assert first.body == notification.body
@@ -68,8 +69,10 @@ def test_the_event_can_go_as_a_cloudevent() -> None:
             channel = _channel()
             context = {"specversion": "1.0", "id": "1", "source": "/a", "type": "antiques"}
             event = {"ce": context, "event_type": ["antiques"], "price": 9.5}
-            await channel.send(_notification(server.url(), event, format="cloudevents"))
-            await channel.send(_notification(server.url(), {"event_type": ["antiques"], "n": 1}, format="cloudevents"))
+            await channel.send([_notification(server.url(), event, format="cloudevents")])
+            await channel.send(
+                [_notification(server.url(), {"event_type": ["antiques"], "n": 1}, format="cloudevents")]
+            )
             published, other = server.requests
             assert published.headers["content-type"].startswith("application/cloudevents+json")
             assert json.loads(published.body) == {**context, "data": {"price": 9.5}}
@@ -91,7 +94,7 @@ def test_whatever_is_not_success_is_a_failure(status: int, fault: bool, gone: bo
         async with serving(answer) as server:
             channel = _channel()
             with pytest.raises(Undelivered) as raised:
-                await channel.send(_notification(server.url()))
+                await channel.send([_notification(server.url())])
             assert (raised.value.fault, raised.value.gone, raised.value.retry_after) == (fault, gone, 17)
             assert str(status) in raised.value.reason
             assert len(server.requests) == 1, "redirects are not followed"
@@ -113,10 +116,10 @@ def test_an_endpoint_that_is_not_there_or_does_not_answer_is_at_fault() -> None:
         for answer in (silent, never_done):
             async with serving(answer) as server:
                 with pytest.raises(Undelivered, match="no answer within") as raised:
-                    await channel.send(_notification(server.url()))
+                    await channel.send([_notification(server.url())])
                 assert raised.value.fault
         with pytest.raises(Undelivered, match="Connect") as raised:
-            await channel.send(_notification(server.url()))
+            await channel.send([_notification(server.url())])
         assert raised.value.fault
         await channel.close()
 
@@ -137,7 +140,7 @@ def test_an_endless_answer_is_not_read() -> None:
     async def post() -> None:
         async with serving(endless) as server:
             channel = _channel()
-            await channel.send(_notification(server.url()))
+            await channel.send([_notification(server.url())])
             await channel.close()
         assert written < 64 << 20
 
@@ -154,7 +157,7 @@ def test_a_name_goes_to_the_address_that_was_checked() -> None:
     async def post() -> None:
         async with serving(saying(200)) as server:
             channel = _channel(resolve=resolve)
-            await channel.send(_notification(server.url("hooks.example.org")))
+            await channel.send([_notification(server.url("hooks.example.org"))])
             assert server.requests[0].headers["host"] == f"hooks.example.org:{server.port}"
             assert asked == ["hooks.example.org"]
             await channel.close()
@@ -173,7 +176,7 @@ def test_a_name_that_stands_for_something_private_is_not_called(answer: list[str
         async with serving(saying(200)) as server:
             channel = _channel(replace(LOCAL, allow_private=False), resolve=resolve)
             with pytest.raises(Undelivered) as raised:
-                await channel.send(_notification(server.url("hooks.example.org")))
+                await channel.send([_notification(server.url("hooks.example.org"))])
             assert not raised.value.fault
             assert not any(address in raised.value.reason for address in answer)
             assert server.connections == 0
@@ -196,7 +199,7 @@ def test_nothing_is_told_of_names_inside_this_network() -> None:
         for resolve in (unknown, private):
             channel = _channel(replace(LOCAL, allow_private=False), resolve=resolve)
             with pytest.raises(Undelivered) as raised:
-                await channel.send(_notification("http://vault.corp/hook"))
+                await channel.send([_notification("http://vault.corp/hook")])
             told.append((raised.value.reason, raised.value.fault))
             await channel.close()
         assert told[0] == told[1]
@@ -210,7 +213,7 @@ def test_a_private_url_in_the_store_is_not_called_either() -> None:
             channel = _channel(replace(LOCAL, allow_private=False))
             for host in ("127.0.0.1", "localhost", "2130706433", "[::1]"):
                 with pytest.raises(Undelivered):
-                    await channel.send(_notification(server.url(host)))
+                    await channel.send([_notification(server.url(host))])
             assert server.connections == 0
             await channel.close()
 
@@ -245,11 +248,139 @@ def test_the_certificate_is_held_to_the_name_not_the_address(certificate: Path, 
             channel = _channel(resolve=resolve, tls=ssl.create_default_context(cafile=str(certificate)))
             notification = _notification(server.url(host, scheme="https"))
             if right:
-                await channel.send(notification)
+                await channel.send([notification])
             else:
                 with pytest.raises(Undelivered, match=r"(?i)certificate"):
-                    await channel.send(notification)
+                    await channel.send([notification])
             assert len(server.requests) == right
+            await channel.close()
+
+    run(post())
+
+
+def _several(url: str, count: int, **delivery: Any) -> list[Notification]:
+    one = _notification(url, **delivery)
+    return [
+        replace(one, id=notification_id(f"evt{at}", "sub_seven"), position=at, event_id=f"evt{at}")
+        for at in range(1, count + 1)
+    ]
+
+
+def test_a_batch_is_an_array_under_one_id_and_signature() -> None:
+    async def post() -> None:
+        async with serving(saying(200)) as server:
+            channel = _channel()
+            batch = _several(server.url(), 3, batch=10)
+            for call in (batch, batch, batch[:2], batch[:1]):
+                await channel.send(call)
+            first, again, fewer, one = server.requests
+            assert json.loads(first.body) == [json.loads(notification.body) for notification in batch]
+            assert first.headers["content-type"] == "application/json"
+            assert verifies(SECRET, first.headers, first.body)
+            ids = [request.headers["webhook-id"] for request in (first, again, fewer, one)]
+            assert ids[0] == ids[1] != ids[2]
+            assert ids[3] == batch[0].id
+            assert isinstance(json.loads(one.body), list), "an array, also of one"
+            await channel.close()
+
+    run(post())
+
+
+def test_a_batch_of_cloudevents_is_in_their_batched_mode() -> None:
+    async def post() -> None:
+        async with serving(saying(200)) as server:
+            channel = _channel()
+            await channel.send(_several(server.url(), 3, batch=10, format="cloudevents"))
+            (request,) = server.requests
+            assert request.headers["content-type"].startswith("application/cloudevents-batch+json")
+            assert [event["id"] for event in json.loads(request.body)] == ["evt1", "evt2", "evt3"]
+            assert verifies(SECRET, request.headers, request.body)
+            await channel.close()
+
+    run(post())
+
+
+def test_while_a_secret_is_rotated_receivers_who_know_the_old_or_the_new_one_take_a_call() -> None:
+    async def post() -> None:
+        old, older, now = new_secret(), new_secret(), int(NOON.timestamp())
+        before = [{"secret": old, "until": now + 1}, {"secret": older, "until": now}]
+        async with serving(saying(200)) as server:
+            channel = _channel()
+            await channel.send([_notification(server.url(), **{PREVIOUS: before})])
+            (request,) = server.requests
+            taken = [verifies(secret, request.headers, request.body) for secret in (SECRET, old, older)]
+            assert taken == [True, True, False]
+            await channel.close()
+
+    run(post())
+
+
+def test_calls_in_parallel_keep_their_connections_for_the_next_ones() -> None:
+    async def post() -> None:
+        together = asyncio.Barrier(20)
+
+        async def when_all_are_there(request: Request, writer: asyncio.StreamWriter) -> None:
+            await together.wait()
+            await saying(200)(request, writer)
+
+        async with serving(when_all_are_there) as server:
+            channel = _channel()
+            for _ in range(3):
+                await asyncio.gather(*[channel.send([_notification(server.url())]) for _ in range(20)])
+            assert (len(server.requests), server.connections) == (60, 20)
+            await channel.close()
+
+    run(post())
+
+
+def test_only_so_many_idle_connections_are_kept() -> None:
+    async def post() -> None:
+        together = asyncio.Barrier(6)
+
+        async def when_all_are_there(request: Request, writer: asyncio.StreamWriter) -> None:
+            await together.wait()
+            await saying(200)(request, writer)
+
+        async with serving(when_all_are_there) as server:
+            channel = _channel(replace(LOCAL, concurrency=2))
+            for _ in range(2):
+                await asyncio.gather(*[channel.send([_notification(server.url())]) for _ in range(6)])
+            assert server.connections == 6 + 2, "four are kept, two for each call that may be under way"
+            await channel.close()
+
+    run(post())
+
+
+def test_a_connection_that_the_server_has_closed_is_not_used_again() -> None:
+    async def post() -> None:
+        closed = asyncio.Event()
+
+        async def last(request: Request, writer: asyncio.StreamWriter) -> None:
+            await saying(200)(request, writer)
+            writer.close()
+            await writer.wait_closed()
+            closed.set()
+
+        async with serving(last) as server:
+            channel = _channel()
+            for _ in range(3):
+                closed.clear()
+                await channel.send([_notification(server.url())])
+                await closed.wait()
+            assert server.connections == 3
+            await channel.close()
+
+    run(post())
+
+
+@pytest.mark.parametrize(("status", "refused"), [(400, True), (413, True), (422, True), (429, False), (500, False)])
+def test_what_is_refused_for_its_content_is_told_from_what_may_be_sent_again(status: int, refused: bool) -> None:
+    async def post() -> None:
+        async with serving(saying(status)) as server:
+            channel = _channel()
+            with pytest.raises(Undelivered) as raised:
+                await channel.send(_several(server.url(), 2, batch=2))
+            assert raised.value.refused == refused
             await channel.close()
 
     run(post())

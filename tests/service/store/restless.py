@@ -10,12 +10,15 @@ import sys
 
 import pyarrow as pa
 
-from tamis.service.store import Store
+from tamis.service.store import Store, segments
 from tests.service.store.made import CHEAP, LATER, recorded
 
 
 def main(url: str) -> None:
+    # Segments of any size are files, and a few become one: both happen all the time.
+    segments._ROW, segments._FAN = 0, 3  # type: ignore[misc]
     store = Store.open(url)
+    store.notifications.segments.tidy()
     turn = 0
     while True:
         turn += 1
@@ -24,6 +27,8 @@ def main(url: str) -> None:
         _say("created", made.id, ticket)
         recorded(store, position, (position, made.number), (position, 1))
         _say("recorded", position)
+        while store.notifications.segments.merge():
+            _say("merged")
         if turn % 2:
             store.subscriptions.cancel(made.id)
             _say("cancelled", made.id)

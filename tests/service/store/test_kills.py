@@ -79,4 +79,12 @@ def test_what_was_acknowledged_is_there_and_nothing_is_there_by_halves(any_store
     assert len(store.notifications.since(0, head, 1_000_000)) in (2 * head, 2 * head - 1)
     assert head >= max(int(position) for [position] in told["recorded"])
     assert not any(recorded(store, position, (position, 1)) for position in positions)
+    assert told["merged"]
+    log = store.notifications.segments
+    log.tidy()
+    with log._database.read() as connection:
+        named = {f"{one.name}.matches" for one in log.names(connection)[1]}
+    assert {path.name for path in (log.folder.glob("*") if log.folder is not None else ())} == (
+        named if log.folder is not None else set()
+    )
     store.close()

@@ -77,6 +77,22 @@ def test_kafkas_offsets_are_summed_over_partitions(folder: Path) -> None:
     assert Checkpoint(folder, 1).ends(0) == {"0": 5}, "a topic may be called that"
 
 
+def test_ranks_of_events_follow_one_another_by_partition_and_offset(folder: Path) -> None:
+    checkpoint = Checkpoint(folder, 1)
+    (folder / "offsets" / "0").write_text(PLAN % 40)
+    (folder / "offsets" / "1").write_text(PLAN % 100)
+    assert (checkpoint.ranks(0), checkpoint.ranks(1)) == ({0: 0}, {0: -40})
+    (folder / "offsets" / "0").write_text('v1\n{}\n{"lots": {"0": 3, "10": 4, "9": 5}}')
+    (folder / "offsets" / "1").write_text('v1\n{}\n{"lots": {"0": 13, "10": 4, "9": 7}}')
+    # Partition 9 stands before 10: 0 to 9 are of the first, 10 and 11 of the second.
+    assert checkpoint.ranks(1) == {0: -3, 9: 10 - 5, 10: 12 - 4}
+    assert checkpoint.ranks(0) is None, "nobody knows where the first batch of a topic began"
+    begun = Checkpoint(folder, 1, begin='{"lots": {"0": 1, "9": 2, "10": 2}}')
+    assert begun.ranks(0) == {0: -1, 9: 2 - 2, 10: 5 - 2}
+    (folder / "offsets" / "2").write_text('v1\n{}\n{"lots": {"0": 13, "10": 4, "9": 7, "11": 1}}')
+    assert checkpoint.ranks(2) is None, "a partition that is new has begun somewhere"
+
+
 def test_a_plan_that_is_not_there_cannot_be_secured(folder: Path) -> None:
     with pytest.raises(FileNotFoundError):
         Checkpoint(folder, 1).secure(3)

@@ -22,7 +22,7 @@ from tamis.service.base.offering import USUAL, Algorithms
 from tamis.service.store import ChangeRow, Store, Subscriptions
 from tamis.service.worker import process as standby
 from tamis.service.worker.following import FollowingTable
-from tamis.service.worker.messages import Refusal
+from tamis.service.worker.messages import RefusedSubscription
 from tamis.testing import reference_matches
 from tamis.workloads.auction_lots import auction_schema, interests, lots
 from tests.service.worker.auction_house import LATER, SCHEMA, AuctionHouse
@@ -35,7 +35,7 @@ def house(tmp_path: Path) -> Iterator[AuctionHouse]:
     opened.close()
 
 
-def none_is_refused(refusal: Refusal) -> None:
+def none_is_refused(refusal: RefusedSubscription) -> None:
     pytest.fail(str(refusal))
 
 
@@ -43,7 +43,7 @@ class Followed:
     """A table over a house's store, and what it refused."""
 
     def __init__(self, house: AuctionHouse, algorithms: Algorithms = USUAL) -> None:
-        self.refused: list[Refusal] = []
+        self.refused: list[RefusedSubscription] = []
         self.folder = house.settings.state / "table"
         self.table = FollowingTable(self.folder, house.store, self.refused.append, algorithms=algorithms)
 

@@ -17,7 +17,7 @@ from tamis.language import DEFAULT_LIMITS
 from tamis.schema import Schema
 from tamis.service.store import Reached, Store, StoreError
 from tamis.service.worker.joining import TABLES, Joining
-from tamis.service.worker.messages import Refusal, Suspended
+from tamis.service.worker.messages import RefusedSubscription, Suspended
 from tamis.service.worker.recording import Recorder, Residuals
 from tamis.service.worker.suspending import Fairness
 from tests.service.worker.exchange import (
@@ -46,7 +46,7 @@ class Exchange:
         self.store = store
         if store.schemas.current() is None:
             store.schemas.add(FORM)
-        self.refused: list[Refusal] = []
+        self.refused: list[RefusedSubscription] = []
         self._limits = (rows, size)
         self._fairness = fairness
         self._offset = self._batch = 0

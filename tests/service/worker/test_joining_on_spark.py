@@ -18,7 +18,7 @@ from tamis.service.worker.backtests import BacktestRunner
 from tamis.service.worker.following import FollowingTable
 from tamis.service.worker.joining import joining_of
 from tamis.service.worker.matching import Matching
-from tamis.service.worker.messages import Refusal
+from tamis.service.worker.messages import RefusedSubscription
 from tests.service.worker.exchange import ALL_THREE, FORM, PRAISED, SCHEMA, bodies, drawn, kept, shown, subscribed
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-def none_is_refused(refusal: Refusal) -> None:
+def none_is_refused(refusal: RefusedSubscription) -> None:
     pytest.fail(str(refusal))
 
 

@@ -14,7 +14,7 @@ from tamis.eventlog import open_log
 from tamis.service.store import Reached
 from tamis.service.worker.following import FollowingTable
 from tamis.service.worker.matching import Matching
-from tamis.service.worker.messages import Batch, Noticed, Refusal
+from tamis.service.worker.messages import Batch, Noticed, RefusedSubscription
 from tamis.service.worker.recording import Recorded, Recorder
 from tamis.testing import reference_matches
 from tamis.workloads.auction_lots import auction_schema
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-def none_is_refused(refusal: Refusal) -> None:
+def none_is_refused(refusal: RefusedSubscription) -> None:
     pytest.fail(str(refusal))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.service.worker.messages import Batch, Followed, Message, Noticed, Refusal, Turn, read, written
+from tamis.service.worker.messages import Batch, Followed, Message, Noticed, RefusedSubscription, Turn, read, written
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from tamis.service.worker.messages import Batch, Followed, Message, Noticed, Ref
         Batch(3, 4, events=5, matches=6, dead=7, ms=8.5, revision=9, processed=10, lag_events=11),
         Turn("running", head=0),
         Turn("failed", error="line one\nline two: “é”"),
-        Refusal(5, "no such attribute"),
+        RefusedSubscription(5, "no such attribute"),
         Followed(12),
         Noticed("the checkpoint is damaged"),
     ],

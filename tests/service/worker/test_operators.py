@@ -19,7 +19,7 @@ from tamis.service.base.offering import Offering
 from tamis.service.store import NewSubscription, Store
 from tamis.service.worker import Fared, Supervisor
 from tamis.service.worker.following import FollowingTable
-from tamis.service.worker.messages import Operators, Refusal, noticed, read, written
+from tamis.service.worker.messages import Operators, RefusedSubscription, noticed, read, written
 from tests.service.city import ALL, CITY, OPERATORS, shot
 from tests.service.worker.auction_house import LATER
 
@@ -40,7 +40,7 @@ def _subscribed(store: Store, text: str) -> int:
 
 def test_a_table_takes_what_calls_the_operators_that_are_offered(city: Store, tmp_path: Path) -> None:
     _subscribed(city, CROWD)
-    refused: list[Refusal] = []
+    refused: list[RefusedSubscription] = []
     table = FollowingTable(tmp_path / "table", city, refused.append, Offering(ALL))
     _subscribed(city, "mob_pattern(3)")
     snapshot = table.for_batch("s", 0)
@@ -51,7 +51,7 @@ def test_a_table_takes_what_calls_the_operators_that_are_offered(city: Store, tm
 
 def test_what_waits_for_an_operator_is_matched_once_that_is_offered(city: Store, tmp_path: Path) -> None:
     number = _subscribed(city, CROWD)
-    refused: list[Refusal] = []
+    refused: list[RefusedSubscription] = []
     table = FollowingTable(tmp_path / "table", city, refused.append, Offering(ALL[:1]))
     assert len(table._table) == 0
     assert [one.subscription for one in refused] == [number]

@@ -13,7 +13,7 @@ import pytest
 from tamis.eventlog import open_log
 from tamis.service.worker.following import FollowingTable
 from tamis.service.worker.matching import Matching
-from tamis.service.worker.messages import Refusal, Suspended
+from tamis.service.worker.messages import RefusedSubscription, Suspended
 from tamis.service.worker.suspending import Fairness
 from tamis.workloads.auction_lots import lots
 from tests.service.worker.auction_house import AuctionHouse
@@ -28,7 +28,7 @@ NOISE = "".join(random.Random(7).choices("ab", k=200_000))
 SLOW = "title LIKE '%" + "_b" * 450 + "_q%' OR title RLIKE 'a[ab]{200}b[ab]{200}[0-9]'"
 
 
-def none_is_refused(refusal: Refusal) -> None:
+def none_is_refused(refusal: RefusedSubscription) -> None:
     pytest.fail(str(refusal))
 
 

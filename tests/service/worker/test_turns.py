@@ -37,7 +37,7 @@ class Played:
         self.stopped = threading.Event()
         monkeypatch.setattr(turns, "_IDLE", 0.0)
         monkeypatch.setattr(standby, "Standby", lambda *_: self._said("Spark", self))
-        monkeypatch.setattr(running, "Running", lambda *_: self._said("query", Query(self)))
+        monkeypatch.setattr(running, "ActivePipeline", lambda *_: self._said("query", Query(self)))
         monkeypatch.setattr(Store, "open", lambda _: self._opened())
 
     def go(self, tmp_path: Path, **settings: Any) -> list[str]:

@@ -1,1 +1,1 @@
-"""Options, paths, screen and failures: all that commands need before they begin to work."""
+"""Shared base of commands: options, paths, terminal output and failures; everything that `--help` needs."""

@@ -1,4 +1,4 @@
-"""The arguments and options that several commands share, and what they stand for: operators, and a server's store."""
+"""Shared arguments and options of commands, their failures, and the checks of output paths."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ FAILED = 2
 
 
 class CommandError(TamisError):
-    """A command that cannot be carried out as it was given: a wrong suffix, options that exclude each other."""
+    """Command that cannot be run as given: a wrong suffix, options that exclude each other."""
 
 
 class Commands(TyperGroup):
-    """The `tamis` command. Whatever a subcommand cannot do ends here, as a message and exit code 2."""
+    """Command `tamis`. Errors of any subcommand end here, as a message and exit code 2."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -59,7 +59,7 @@ class Commands(TyperGroup):
 
 
 def _label(error: TamisError) -> str:
-    """The class is part of what a user looks up, except where it only says that the command line was wrong."""
+    """Class of an error, which users look up, except where it only says that the command line was wrong."""
     return "" if isinstance(error, CommandError) else f"{type(error).__name__}: "
 
 
@@ -79,7 +79,7 @@ def _os_message(error: OSError) -> str:
     return f"{place}: {reason}" if place else reason
 
 
-# What help shows of rooms that take long to load; tests/cli/test_loading.py holds it to what the rooms have.
+# Names that help shows of rooms that load slowly; tests/cli/test_loading.py compares them with the rooms' own.
 MATCHERS = (
     "columnar", "naive", "fair-predicate", "equality-preferred", "quarantine", "hanson", "neon", "gough", "scan",
     "tree", "mbd",
@@ -120,7 +120,7 @@ RefusedOption = Annotated[
     typer.Option(
         "--refused",
         metavar="FILE",
-        help="Where refused subscriptions go, each with its error (.jsonl, .csv, .parquet).",
+        help="Write refused subscriptions to this file, each with its error (.jsonl, .csv, .parquet).",
         show_default=False,
     ),
 ]
@@ -129,22 +129,24 @@ DeadLettersOption = Annotated[
     typer.Option(
         "--dead-letters",
         metavar="FILE",
-        help="Where events that break the schema go, each with the reason (.jsonl, .csv, .parquet). Without it: "
+        help="Write dead letters, events that break the schema, to this file (.jsonl, .csv, .parquet). Without it: "
         "standard error.",
         show_default=False,
     ),
 ]
 BatchRowsOption = Annotated[
-    int, typer.Option("--batch-rows", min=1, metavar="ROWS", help="How many events are read and matched at a time.")
+    int, typer.Option("--batch-rows", min=1, metavar="ROWS", help="Number of events read and matched at a time.")
 ]
 IgnoreUnknownOption = Annotated[
     bool,
-    typer.Option("--ignore-unknown", help="Pass over what the schema does not know instead of refusing the event."),
+    typer.Option(
+        "--ignore-unknown", help="Ignore attributes that the schema does not have, instead of refusing the event."
+    ),
 ]
 
 StateOption = Annotated[
     Path | None,
-    typer.Option("--state", metavar="FOLDER", help="The server's folder.", show_default="tamis-state"),
+    typer.Option("--state", metavar="FOLDER", help="State folder of the server.", show_default="tamis-state"),
 ]
 StoreOption = Annotated[
     str | None,
@@ -160,7 +162,7 @@ OperatorsOption = Annotated[
     typer.Option(
         "--operators",
         metavar="NAMES",
-        help="Operators that filters may call, with commas between them: the names of those that installed packages "
+        help="Operators that filters may call, comma-separated: the names of those that installed packages "
         "offer, or module:name, where the module is also looked for in this folder. May be given several times.",
         show_default=False,
     ),
@@ -170,7 +172,7 @@ MatcherOption = Annotated[
     typer.Option(
         "--matcher",
         metavar="NAME",
-        help="The algorithm: " + ", ".join(MATCHERS) + "; or auto, the fastest.",
+        help="Matching algorithm: " + ", ".join(MATCHERS) + "; or auto, the fastest.",
         show_default="columnar",
     ),
 ]
@@ -189,7 +191,7 @@ ScheduleOption = Annotated[
     typer.Option(
         "--schedule",
         metavar="NAME",
-        help="The order of operators: " + ", ".join(SCHEDULES) + ".",
+        help="Evaluation order of operators: " + ", ".join(SCHEDULES) + ".",
         show_default="adaptive",
     ),
 ]
@@ -206,13 +208,13 @@ def operators_of(named: list[str] | None) -> list[Operator] | None:
 
 
 def separate(named: list[str] | None) -> list[str]:
-    """The names, one by one."""
+    """Splits comma-separated names."""
     return [name.strip() for some in named or () for name in some.split(",") if name.strip()]
 
 
 @contextmanager
 def opened_store(state: Path | None, url: str | None) -> Iterator[Store]:
-    """The store that a server with these options and this environment would use."""
+    """Opens the store that a server with these options and this environment would use."""
     try:
         from tamis.service.base.configuration import read_settings
         from tamis.service.store import Store
@@ -231,7 +233,7 @@ def opened_store(state: Path | None, url: str | None) -> Iterator[Store]:
 
 
 def matcher_options(given: list[str] | None) -> dict[str, Any]:
-    """`name=value` as options: values are numbers, true, false, or else words."""
+    """Parses `name=value` options: values are numbers, true, false, or else words."""
     found: dict[str, Any] = {}
     for text in given or ():
         name, equals, word = text.partition("=")
@@ -249,7 +251,7 @@ def matcher_options(given: list[str] | None) -> dict[str, Any]:
     return found
 
 
-# Formats by the names of paths, and checks that a path can be written, before any work is done.
+# File formats by suffix, and checks that a path can be written, before any work is done.
 
 STREAM = Path("-")
 
@@ -277,7 +279,7 @@ _SUFFIXES = {
 
 
 def format_of(path: Path, allowed: tuple[Format, ...], what: str) -> Format:
-    """The format that the name's suffix stands for; refused where `what` cannot be in it."""
+    """Format of a file by its suffix; refused where `what` cannot be in it."""
     name = path.name.lower()
     for suffix in sorted(_SUFFIXES, key=len, reverse=True):
         if name.endswith(suffix) and _SUFFIXES[suffix] in allowed:
@@ -287,7 +289,7 @@ def format_of(path: Path, allowed: tuple[Format, ...], what: str) -> Format:
 
 
 def require_new_folder(path: Path) -> None:
-    """As `require_writable`, for a folder that is made, with the folders above it."""
+    """Checks, like `require_writable`, a folder that is to be created, with the folders above it."""
     if path.exists():
         raise CommandError(f"{path} exists already; Spark writes new folders only")
     above = next(folder for folder in path.absolute().parents if folder.exists())
@@ -298,7 +300,7 @@ def require_new_folder(path: Path) -> None:
 
 
 def require_writable(path: Path) -> None:
-    """Complains now rather than after the work is done."""
+    """Raises an error for an unwritable path, before the work is done."""
     folder = path.parent if path.parent.name or path.is_absolute() else Path()
     if path.is_dir():
         raise IsADirectoryError(21, "", str(path))

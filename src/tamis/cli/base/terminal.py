@@ -1,4 +1,4 @@
-"""Terminal output beside the results: progress, remarks and warnings, all on standard error.
+"""Terminal output of commands: progress, messages, warnings and tables, on standard error except for results.
 
 Standard output belongs to results alone, so that a command can stand in a pipe.
 """
@@ -28,7 +28,7 @@ def remark(message: str) -> None:
 
 
 def complain(message: str) -> None:
-    """An error. Lines are not wrapped: a filter's underline must stay under its filter."""
+    """Prints an error. Lines are not wrapped: a filter's underline must stay under its filter."""
     err.print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
 
 
@@ -37,7 +37,7 @@ def warn(message: str) -> None:
 
 
 def progress_bar(*, results_on_screen: bool = False) -> Progress:
-    """A bar for work whose size is known or not, with a note a task.
+    """Progress bar for work whose size is known or not, with a note a task.
 
     Nothing is drawn where standard error is no terminal, or where results scroll by on the same one.
     """
@@ -55,7 +55,7 @@ def progress_bar(*, results_on_screen: bool = False) -> Progress:
 
 
 class PartedTable:
-    """A table that comes in parts below each other where the screen is too narrow, each with the first column.
+    """Table that is split into parts below each other where the screen is too narrow, each with the first column.
 
     A column takes no less than its longest word, or its longest cell if it is `no_wrap`. One that has a `min_width` can
     do with that, and is wrapped or cut off as it says.
@@ -66,7 +66,7 @@ class PartedTable:
         self._rows: list[Sequence[RenderableType]] = []
 
     def add_row(self, *cells: RenderableType) -> None:
-        """As a table's: what is left out at the end is empty."""
+        """Adds a row; missing cells at the end are empty."""
         self._rows.append([*cells, *[""] * (len(self._columns) - len(cells))])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
@@ -82,7 +82,7 @@ class PartedTable:
         yield self._part(shown, needs, room)
 
     def _need(self, column: int, console: Console) -> Measurement:
-        """The least width and the most that a column has a use for."""
+        """Smallest and largest useful width of a column."""
         unbounded = console.options.update(width=_UNBOUNDED)
         need = Measurement.get(console, unbounded, self._table([self._columns[column].copy()], [column]))
         least = self._columns[column].min_width
@@ -110,7 +110,7 @@ class PartedTable:
 
 
 def tell_of_compiling() -> None:
-    """From here on, where somebody watches."""
+    """Shows when kernels are compiled, from here on, on a terminal."""
     if err.is_terminal:
         when_compiling(_tell)
 

@@ -1,4 +1,4 @@
-"""`tamis bench`: matchers beside each other."""
+"""`tamis bench`: benchmarks of matchers against each other."""
 
 from tamis.cli.bench.command import bench
 

@@ -1,4 +1,4 @@
-"""`tamis bench`: how fast is each matcher on these subscriptions and events?"""
+"""`tamis bench`: measures the speed of matchers on named workloads or on given subscriptions and events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bench(
             "--matchers",
             "-m",
             metavar="NAMES",
-            help="Matchers, with commas between, or [bold]all[/bold]. Without it: all but naive, the slow oracle.",
+            help="Matchers, comma-separated, or [bold]all[/bold]. Without it: all but naive, the slow oracle.",
             show_default=False,
         ),
     ] = None,
@@ -40,13 +40,13 @@ def bench(
             "--workloads",
             "-w",
             metavar="NAMES",
-            help="Workloads, with commas between, or [bold]all[/bold]; with parameters: le_subscribe(p=1). Without "
+            help="Workloads, comma-separated, or [bold]all[/bold]; with parameters: le_subscribe(p=1). Without "
             "it: le_subscribe, unless other data is named.",
             show_default=False,
         ),
     ] = None,
     sizes: Annotated[
-        str, typer.Option("--sizes", "-n", metavar="NUMBERS", help="How many subscriptions a named workload has.")
+        str, typer.Option("--sizes", "-n", metavar="NUMBERS", help="Numbers of subscriptions of named workloads.")
     ] = "10k,100k",
     settings: Annotated[
         list[str] | None,
@@ -63,55 +63,59 @@ def bench(
     ] = None,
     subscriptions: Annotated[
         Path | None,
-        typer.Option("--subscriptions", metavar="FILE", help="Your own, as for tamis match.", show_default=False),
+        typer.Option(
+            "--subscriptions", metavar="FILE", help="Your own subscriptions, as for tamis match.", show_default=False
+        ),
     ] = None,
     events: Annotated[
         list[Path] | None,
-        typer.Option("--events", metavar="FILE", help="Your own, as for tamis match.", show_default=False),
+        typer.Option("--events", metavar="FILE", help="Your own events, as for tamis match.", show_default=False),
     ] = None,
     schema: SchemaOption = None,
     event_count: Annotated[
-        int, typer.Option("--event-count", min=1, metavar="NUMBER", help="How many events a workload has.")
+        int, typer.Option("--event-count", min=1, metavar="NUMBER", help="Number of events of a workload.")
     ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", metavar="NUMBER", help="The same seed draws the same workload.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", metavar="NUMBER", help="Random seed of the workloads.")] = 1,
     baseline: Annotated[
-        str, typer.Option("--baseline", "-b", metavar="MATCHER", help="The matcher that ratios are to.")
+        str, typer.Option("--baseline", "-b", metavar="MATCHER", help="Matcher that the others are compared with.")
     ] = "columnar",
     budget: Annotated[
-        float, typer.Option("--budget", min=0.001, metavar="SECONDS", help="How long each matcher matches.")
+        float, typer.Option("--budget", min=0.001, metavar="SECONDS", help="Measuring time per matcher.")
     ] = 2.0,
     limit: Annotated[
         float,
-        typer.Option(
-            "--limit", min=0.001, metavar="SECONDS", help="Give a matcher up after so long, building included."
-        ),
+        typer.Option("--limit", min=0.001, metavar="SECONDS", help="Time limit per matcher, building included."),
     ] = 300.0,
     memory: Annotated[
         str | None,
         typer.Option(
             "--memory",
             metavar="BYTES",
-            help="What a matcher may take: 4G. Without it: most of what there is.",
+            help="Memory limit per matcher: 4G. Without it: most of the machine's.",
             show_default=False,
         ),
     ] = None,
     batch_rows: Annotated[
-        int, typer.Option("--batch-rows", min=1, metavar="ROWS", help="How many events are matched at a time.")
+        int, typer.Option("--batch-rows", min=1, metavar="ROWS", help="Number of events matched at a time.")
     ] = 2048,
     json_to: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Where all numbers go.", show_default=False)
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all numbers to this file.", show_default=False)
     ] = None,
     plot_to: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="A picture (.png, .svg, .pdf).", show_default=False)
+        Path | None,
+        typer.Option(
+            "--plot", metavar="FILE", help="Write a plot to this file (.png, .svg, .pdf).", show_default=False
+        ),
     ] = None,
     markdown_to: Annotated[
-        Path | None, typer.Option("--markdown", metavar="FILE", help="A table for a page.", show_default=False)
+        Path | None,
+        typer.Option("--markdown", metavar="FILE", help="Write a table in Markdown to this file.", show_default=False),
     ] = None,
 ) -> None:
-    """Measure matchers beside each other, on named workloads or on your own data.
+    """Benchmark matchers against each other, on named workloads or on your own data.
 
-    Each is built and warmed in a process of its own, then matches for --budget seconds; a slow one sees fewer events.
-    What cannot be run (too little memory, too slow) is shown with the reason.
+    Each matcher is built and warmed in a process of its own, then matches for --budget seconds; a slow one sees
+    fewer events. A matcher that cannot run (too little memory, too slow) is shown with the reason.
 
     \b
     [bold]Examples[/bold]
@@ -187,7 +191,7 @@ def _problems(
 
 
 def _measured(problems: Sequence[Problem], matchers: Sequence[str], terms: Terms) -> list[Cell]:
-    """All the cells; those found so far, where the user stops it."""
+    """All cells of the result; those measured so far, if the user stops the run."""
     from tamis.lab.comparison import compare
 
     cells: list[Cell] = []

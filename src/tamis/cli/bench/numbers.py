@@ -1,4 +1,4 @@
-"""Numbers read from options: `10k`, `1.5M`, `4G`."""
+"""Numbers with suffixes in options: `10k`, `1.5M`, `4G`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def count(text: str) -> int:
-    """`10k` is 10,000 and `1.5M` is 1,500,000."""
+    """Parses a count: `10k` is 10,000 and `1.5M` is 1,500,000."""
     return _read(text, _COUNTS, "a number of subscriptions, as 500, 10k or 1M")
 
 
 def memory(text: str) -> int:
-    """`4G` is four times 2³⁰ bytes."""
+    """Parses a size: `4G` is four times 2³⁰ bytes."""
     return _read(text, _BYTES, "an amount of memory, as 500M or 4G")
 
 

@@ -1,4 +1,4 @@
-"""The picture of a comparison: a panel a workload, a colour a matcher."""
+"""Plot of a benchmark: a panel per workload, a colour per matcher."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MOST_COLUMNS = 3
 
 
 def require_plot(path: Path) -> None:
-    """Complains now rather than after the work is done."""
+    """Raises an error for an impossible plot, before the work is done."""
     if path.suffix.lower() not in FORMS:
         raise CommandError(f"{path}: a plot is written to a file that ends in {' or '.join(FORMS)}")
     try:
@@ -49,7 +49,7 @@ def require_plot(path: Path) -> None:
 
 
 def plot(results: Results, path: Path) -> None:
-    """Time per event against the number of subscriptions; where there is one size only, a line a matcher."""
+    """Plots time per event against the number of subscriptions; with one size only, a line per matcher."""
     from matplotlib.figure import Figure
 
     panels: dict[str, list[Cell]] = {}
@@ -127,7 +127,7 @@ def _dots(axes: Axes, cells: Sequence[Cell], matchers: Sequence[str]) -> None:
 
 
 def _look(name: str, matchers: Sequence[str]) -> dict[str, Any]:
-    """A matcher looks alike in every panel."""
+    """Colour and marker of a matcher, equal in every panel."""
     return {
         "label": name,
         "color": _COLOURS.get(name, INK),
@@ -139,7 +139,7 @@ def _look(name: str, matchers: Sequence[str]) -> dict[str, Any]:
 
 
 def _time_ticks(axis: Axis) -> None:
-    """Few and round; between the decades too where there are few of those."""
+    """Few and round ticks; between the decades too where there are few of those."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     low, high = sorted(axis.get_view_interval())

@@ -1,4 +1,4 @@
-"""Problems to measure, from the options: matchers, and workloads by name, from a folder of quotes, from files."""
+"""Benchmark problems by the options (matchers, named workloads, quotes, files), and their measured results."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tamis.workloads import Workload, named, stock_quotes
 from tamis.workloads.naming import parameters, with_parameters
 
 ALL = "all"
-# All there are but the oracle: Python that walks a tree for every pair is measured only where it is asked for.
+# Default matchers: all but the oracle. Python that walks a tree for every pair is measured only on request.
 DEFAULT_MATCHERS = tuple(name for name in MATCHERS if name != "naive")
-# What `all` stands for: P2's, P1's, and those that pull an index in different directions.
+# Workloads of `all`: P2's, P1's, and those that pull an index in different directions.
 EVERY_WORKLOAD = (
     "le_subscribe",
     "le_subscribe(p=1)",
@@ -42,7 +42,7 @@ _OUTSIDE_PARENTHESES = re.compile(r",(?![^(]*\))")
 
 
 def matchers_named(text: str | None) -> list[str]:
-    """A list with commas between, or `all`."""
+    """Comma-separated matchers, or `all`."""
     if text is None:
         return list(DEFAULT_MATCHERS)
     names = list(MATCHERS) if text.strip() == ALL else list(dict.fromkeys(_listed([text])))
@@ -57,7 +57,7 @@ def matchers_named(text: str | None) -> list[str]:
 def named_problems(
     workloads: Sequence[str], sizes: str, settings: Sequence[str], events: int, seed: int
 ) -> list[Problem]:
-    """Every workload in every size; a setting goes to the workloads that have such a parameter."""
+    """Every workload in every size; a setting applies to the workloads that have such a parameter."""
     texts = [name for text in _listed(workloads) for name in (EVERY_WORKLOAD if text == ALL else (text,))]
     given = dict(_setting(text) for text in settings)
     known = {text: parameters(text) for text in texts}
@@ -74,14 +74,14 @@ def named_problems(
 
 
 def quotes_problem(folder: Path) -> Problem:
-    """All the quotes there are: every matcher is held to the counts that come with them."""
+    """All quotes of a folder: every matcher must find the counts that come with them."""
     if not folder.is_dir():
         raise FileNotFoundError(2, "", str(folder))
     return Problem("stock_quotes", partial(stock_quotes, folder))
 
 
 def files_problem(subscriptions: Path, events: Sequence[Path], schema: Path | None, count: int) -> Problem:
-    """The user's own subscriptions and the first so many of their events, read as `tamis match` reads them."""
+    """Subscriptions and first events of the user's files, read as `tamis match` reads them."""
     if is_index(subscriptions):
         raise CommandError(f"{subscriptions}: compiled for one matcher already; give the file it was compiled from")
     files = EventFiles(events)
@@ -104,19 +104,19 @@ def _setting(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-# What was measured, problem by problem, and how it compares.
+# Measured results by problem, and their ratios.
 
 
 @dataclass(frozen=True)
 class Results:
-    """The cells in the order in which they were found; ratios are to the `baseline`'s time on the same problem."""
+    """Measured cells in order; ratios are to the `baseline`'s time on the same problem."""
 
     cells: Sequence[Cell]
     baseline: str
 
     @cached_property
     def problems(self) -> dict[tuple[str, int], list[Cell]]:
-        """The cells by workload and number of subscriptions."""
+        """Cells by workload and number of subscriptions."""
         found: dict[tuple[str, int], list[Cell]] = {}
         for cell in self.cells:
             found.setdefault((cell.workload, cell.subscriptions), []).append(cell)
@@ -128,24 +128,24 @@ class Results:
 
     @property
     def complete(self) -> bool:
-        """Whether every cell was measured."""
+        """True if every cell was measured."""
         return all(cell.measurement is not None for cell in self.cells)
 
     def ratio(self, cell: Cell) -> float | None:
-        """Its time by the baseline's; None where one of them was not measured."""
+        """Time of a cell, divided by the baseline's; None where one of them was not measured."""
         times = self._times(cell)
         if cell.matcher not in times or self.baseline not in times:
             return None
         return times[cell.matcher] / times[self.baseline]
 
     def is_best(self, cell: Cell) -> bool:
-        """Whether no other matcher was faster on this problem."""
+        """True if no other matcher was faster on this problem."""
         times = self._times(cell)
         return cell.matcher in times and times[cell.matcher] == min(times.values())
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], baseline: str) -> Results:
-        """What `to_rows` told."""
+        """Results from the rows of `to_rows`."""
         names = [field.name for field in fields(Measurement)]
         cells = []
         for row in rows:

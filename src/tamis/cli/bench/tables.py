@@ -1,4 +1,4 @@
-"""The results as a table: all of them for the terminal, time and ratio for a page."""
+"""Tables of benchmark results: all numbers for the terminal, time and ratio for a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDE = 100  # from so many columns on, a terminal has room for the work done
 
 
 def table(results: Results, width: int) -> PartedTable:
-    """One row a cell, under the name of its problem; the fastest of each stands out. Counts are per event."""
+    """Row per cell, under the name of its problem; the fastest of each stands out. Counts are per event."""
     headings = (*_NUMBERS, *(_WORK if width >= WIDE else ()), *_COSTS)
     numbered = (Column(heading, no_wrap=True, justify="right") for heading in headings)
     found = PartedTable(Column("", no_wrap=True), *numbered, Column("", overflow="fold"))
@@ -52,12 +52,12 @@ def _numbers(told: Measurement, ratio: float | None, wide: bool) -> list[str]:
 
 
 def _work(count: float) -> str:
-    """What an algorithm has none of is left out."""
+    """Counters of work per event; those that an algorithm does not have are left out."""
     return figures(count) if count else ""
 
 
 def _remarks(cell: Cell, told: Measurement, most: int) -> str:
-    """`most`: the events that the others saw."""
+    """Remarks on a cell. `most`: the events that the others saw."""
     remarks = [f"{told.algorithm} was chosen"] if told.algorithm != told.matcher else []
     if refused := cell.subscriptions - told.subscriptions:
         remarks.append(f"{refused:,} filters refused")
@@ -67,7 +67,7 @@ def _remarks(cell: Cell, told: Measurement, most: int) -> str:
 
 
 def page_table(results: Results) -> str:
-    """A row a problem and a column a matcher: time per event, and in brackets the ratio to the baseline."""
+    """Row per problem and column per matcher: time per event, and in brackets the ratio to the baseline."""
     lines = []
     for (workload, size), cells in results.problems.items():
         by_matcher = {cell.matcher: cell for cell in cells}

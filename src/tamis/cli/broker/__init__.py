@@ -1,4 +1,4 @@
-"""`tamis broker`: a broker, and what is said to one from the command line."""
+"""`tamis broker`: runs a broker, and the clients of one: subscribe, publish, status."""
 
 from __future__ import annotations
 

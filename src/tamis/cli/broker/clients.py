@@ -1,4 +1,4 @@
-"""`tamis broker subscribe`, `publish` and `status`: what clients say to a broker, and how they reach it."""
+"""`tamis broker subscribe`, `publish` and `status`: clients of a broker, with their credentials."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _SILENCE = 1.0  # seconds in which most brokers have answered, and nothing need 
 
 DEFAULT_ADDRESS = "127.0.0.1:7070"
 
-AtOption = Annotated[str, typer.Option("--at", metavar="HOST:PORT", help="Where the broker listens.")]
+AtOption = Annotated[str, typer.Option("--at", metavar="HOST:PORT", help="Address of the broker.")]
 NameOption = Annotated[
     str,
     typer.Option(
         "--name",
         metavar="NAME",
-        help="Under which the broker keeps what is asked for and what waits.",
+        help="Client name, under which the broker keeps subscriptions and queued events.",
         show_default=False,
     ),
 ]
 TokenOption = Annotated[
     Path | None,
-    typer.Option("--token-file", metavar="FILE", help="The token to show, and to be shown.", show_default=False),
+    typer.Option("--token-file", metavar="FILE", help="Shared token, checked in both directions.", show_default=False),
 ]
 CertificateOption = Annotated[
     Path | None,
@@ -48,13 +48,16 @@ KeyOption = Annotated[
 AuthorityOption = Annotated[
     Path | None,
     typer.Option(
-        "--tls-ca", metavar="FILE", help="Who must have signed the other end's certificate.", show_default=False
+        "--tls-ca",
+        metavar="FILE",
+        help="Certificate authority of the other end's certificate, in PEM.",
+        show_default=False,
     ),
 ]
 
 
 def access_of(token: Path | None, certificate: Path | None, key: Path | None, authority: Path | None) -> Access:
-    """Credentials by the options; says what to install where gRPC is missing."""
+    """Credentials by the options; tells how to install gRPC where it is missing."""
     try:
         from tamis.broker.access import Access
     except ModuleNotFoundError as error:
@@ -66,7 +69,7 @@ def access_of(token: Path | None, certificate: Path | None, key: Path | None, au
 
 @contextmanager
 def attached_client(at: str, name: str, access: Access) -> Iterator[BrokerClient]:
-    """A client that the broker has answered. What it waits for is said meanwhile: silence looks like a fault."""
+    """Client that the broker has answered. The wait is announced: silence looks like a fault."""
     from tamis.broker.client import BrokerClient
 
     with BrokerClient(at, name, access, timeout=_PATIENCE) as client:
@@ -89,7 +92,7 @@ def publish(
     ],
     at: AtOption = DEFAULT_ADDRESS,
     advertise: Annotated[
-        str, typer.Option("--advertise", metavar="FILTER", help="What all of the events satisfy.")
+        str, typer.Option("--advertise", metavar="FILTER", help="Filter that all of the events satisfy.")
     ] = "TRUE",
     batch_rows: Annotated[int, typer.Option("--batch-rows", min=1, help="Events sent at a time.")] = 5_000,
     dead_letters_to: DeadLettersOption = None,
@@ -98,9 +101,9 @@ def publish(
     key: KeyOption = None,
     authority: AuthorityOption = None,
 ) -> None:
-    """Publish events from files. Each batch is safe with the broker before the next is sent.
+    """Publish events from files. Each batch is durable at the broker before the next is sent.
 
-    What is advertised stays so, for the next time. Events that break the schema are dead letters, with the reason.
+    Advertisements stay in force for the next time. Events that break the schema are dead letters, with the reason.
 
     \b
     [bold]Examples[/bold]
@@ -147,11 +150,11 @@ def subscribe(
     name: NameOption,
     at: AtOption = DEFAULT_ADDRESS,
     count: Annotated[
-        int | None, typer.Option("--count", min=1, help="End after so many events.", show_default=False)
+        int | None, typer.Option("--count", min=1, help="Stop after this many events.", show_default=False)
     ] = None,
     keep: Annotated[
         bool,
-        typer.Option("--keep", help="Leave the subscriptions in force at the end; what comes waits for this name."),
+        typer.Option("--keep", help="Keep the subscriptions at the end; new events are queued for this name."),
     ] = False,
     token: TokenOption = None,
     certificate: CertificateOption = None,
@@ -200,7 +203,7 @@ def status(
     key: KeyOption = None,
     authority: AuthorityOption = None,
 ) -> None:
-    """Show a broker's links and clients: filters, events, bytes, and what waits.
+    """Show a broker's links and clients: filters, events, bytes, and queued events.
 
     \b
     [bold]Examples[/bold]

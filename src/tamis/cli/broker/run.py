@@ -1,4 +1,4 @@
-"""`tamis broker --listen ... --link ...`: a broker until it is told to stop."""
+"""`tamis broker --listen ... --link ...`: runs a broker until it is told to stop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class PolicyName(StrEnum):
-    """Policy of forwarding: how much of what is asked for is told to neighbours."""
+    """Policy of forwarding: which subscriptions are forwarded to neighbours."""
 
     simple = "simple"
     covering = "covering"
@@ -34,7 +34,7 @@ class PolicyName(StrEnum):
 
 
 class OverflowName(StrEnum):
-    """Choice for a full queue of a neighbour."""
+    """Policy for a full queue of a neighbour."""
 
     block = "block"
     drop = "drop"
@@ -43,75 +43,83 @@ class OverflowName(StrEnum):
 def run(
     context: typer.Context,
     listen: Annotated[
-        str, typer.Option("--listen", metavar="HOST:PORT", help="Where neighbours and clients call; port 0: any.")
+        str,
+        typer.Option(
+            "--listen", metavar="HOST:PORT", help="Address for neighbours and clients to connect to; port 0: any."
+        ),
     ] = DEFAULT_ADDRESS,
     links: Annotated[
         list[str] | None,
         typer.Option(
-            "--link", metavar="HOST:PORT", help="A neighbour to call. May be given several times.", show_default=False
+            "--link",
+            metavar="HOST:PORT",
+            help="Neighbour to connect to. May be given several times.",
+            show_default=False,
         ),
     ] = None,
     schema: Annotated[
         Path | None,
         typer.Option("--schema", "-s", metavar="FILE", help="The schema, in YAML.", show_default=False),
     ] = None,
-    data: Annotated[Path, typer.Option("--data", metavar="FOLDER", help="Where the broker keeps its state.")] = Path(
+    data: Annotated[Path, typer.Option("--data", metavar="FOLDER", help="State folder of the broker.")] = Path(
         "tamis-broker"
     ),
     name: Annotated[
         str | None,
         typer.Option(
-            "--name", metavar="NAME", help="Of its own in the network.", show_default="drawn at the first start"
+            "--name", metavar="NAME", help="Unique name in the network.", show_default="drawn at the first start"
         ),
     ] = None,
     policy: Annotated[
-        PolicyName, typer.Option("--policy", help="How much of what is asked for goes on to neighbours.")
+        PolicyName, typer.Option("--policy", help="Policy of forwarding subscriptions to neighbours.")
     ] = PolicyName.covering,
     imt: Annotated[
         float,
-        typer.Option("--imt", min=0, max=1, help="With merging: the share of events that a merger may carry in vain."),
+        typer.Option(
+            "--imt", min=0, max=1, help="With merging: the largest share of events that a merger may forward in vain."
+        ),
     ] = 0.0,
     merge_every: Annotated[
-        int, typer.Option("--merge-every", min=1, help="With merging: after so many changes of what is asked for.")
+        int, typer.Option("--merge-every", min=1, help="With merging: merge after this many changes of subscriptions.")
     ] = 100,
     token: TokenOption = None,
     client_token: Annotated[
         Path | None,
         typer.Option(
-            "--client-token-file", metavar="FILE", help="Another token, good for clients only.", show_default=False
+            "--client-token-file", metavar="FILE", help="Another token, valid for clients only.", show_default=False
         ),
     ] = None,
     certificate: CertificateOption = None,
     key: KeyOption = None,
     authority: AuthorityOption = None,
     queue_events: Annotated[
-        int, typer.Option("--queue-events", min=1, help="Events that may wait for one neighbour, or client.")
+        int, typer.Option("--queue-events", min=1, help="Queue limit per neighbour or client, in events.")
     ] = 1_000_000,
     queue_bytes: Annotated[
-        int, typer.Option("--queue-bytes", min=1, help="Bytes that may wait for one neighbour, or client.")
+        int, typer.Option("--queue-bytes", min=1, help="Queue limit per neighbour or client, in bytes.")
     ] = 256 << 20,
     overflow: Annotated[
         OverflowName,
-        typer.Option("--overflow", help="Past that: publishers wait, or the oldest events become dead letters."),
+        typer.Option("--overflow", help="Full queue: publishers wait, or the oldest events become dead letters."),
     ] = OverflowName.block,
     for_services: Annotated[
         bool,
         typer.Option(
             "--for-services",
-            help="Carry what services carry to each other.",
+            help="Carry events between services.",
             show_default=False,
         ),
     ] = False,
     forget: Annotated[
         list[str] | None,
-        typer.Option("--forget", metavar="NAME", help="A neighbour that will not come back.", show_default=False),
+        typer.Option("--forget", metavar="NAME", help="Neighbour that will not come back.", show_default=False),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log connections.", show_default=False)] = False,
 ) -> None:
-    """Run a broker: what is published at one of a network of brokers reaches the subscribers at all of them.
+    """Run a broker: an event published at any broker of a network reaches the subscribers at all of them.
 
-    Everything is kept in one folder, and a broker started over it again goes on where it was. Links are called by one
-    of their ends; connections that are gone are made anew, and nothing that was published meanwhile is lost.
+    All state is kept in one folder, and a broker restarted over it continues where it was. One end of a link connects
+    to the other; lost connections are reopened, and no event published meanwhile is lost.
 
     \b
     [bold]Examples[/bold]

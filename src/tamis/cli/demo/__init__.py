@@ -1,4 +1,4 @@
-"""`tamis demo`, in the order of its story: auction house, stream, measurements, screen, plot, folder of results."""
+"""`tamis demo`: a generated auction stream matched on Spark, measured, shown live, and plotted."""
 
 from tamis.cli.demo.command import demo
 

@@ -1,4 +1,4 @@
-"""Measurements of the demo: one record a micro-batch, and the figures drawn from them."""
+"""Measurements of the demo: one record per micro-batch, totals and rates, and the plot of throughput and latency."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECENT = 5.0  # seconds that count as recent
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """One micro-batch, recorded when its matches were on disk.
+    """Record of one micro-batch, made when its matches were on disk.
 
     `finished` is in seconds since the stream began. `latencies` has, for each event with a match, the seconds from when
     the event was written until its matches were.
@@ -34,7 +34,7 @@ class BatchRecord:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Totals over some batches, and rates over the seconds that they took."""
+    """Totals and rates over some batches."""
 
     seconds: float
     events: int
@@ -57,7 +57,7 @@ class Figures:
 
 
 class Measurements:
-    """The records so far. The stream's thread adds, the screen's thread reads."""
+    """Records so far. The stream's thread adds, the screen's thread reads."""
 
     def __init__(self) -> None:
         self._records: list[BatchRecord] = []
@@ -68,7 +68,7 @@ class Measurements:
             self._records.append(record)
 
     def add_dead(self, count: int) -> None:
-        """Dead letters of the batch added last: they are written after its matches."""
+        """Adds dead letters to the newest batch: they are written after its matches."""
         with self._lock:
             if self._records:
                 last = self._records[-1]
@@ -80,7 +80,7 @@ class Measurements:
             return tuple(self._records)
 
     def figures(self, now: float, last: float | None = None) -> Figures:
-        """Over the whole run until `now`, or over its last so many seconds."""
+        """Totals and rates over the whole run until `now`, or over its last seconds."""
         since = 0.0 if last is None else max(0.0, now - last)
         records = [record for record in self.records if since < record.finished <= now]
         latencies = np.concatenate([record.latencies for record in records]) if records else np.empty(0)
@@ -95,13 +95,13 @@ class Measurements:
         )
 
 
-# The picture at the demo's end: throughput and latency over the run.
+# Plot at the demo's end: throughput and latency over the run.
 
 _EVENTS, _MATCHES, _LATENCY = "#1f6f8b", "#c8553d", "#4b6b2f"
 
 
 def plot(records: Sequence[BatchRecord], whole: Figures, subscriptions: int, paths: Sequence[Path]) -> None:
-    """Writes one figure to each path, in the format of its suffix."""
+    """Writes the plot to each path, in the format of its suffix."""
     figure = Figure(figsize=(9.5, 6.2), layout="constrained")
     events, matches, latency = figure.subplots(3, 1, sharex=True, height_ratios=(1, 1, 1.35))
     ends = np.array([record.finished for record in records])

@@ -1,4 +1,4 @@
-"""Course of `tamis demo`, from the first kernel to the plot."""
+"""Run of the demo: prepares kernels, subscriptions and Spark, streams, changes subscriptions, writes the results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WARM_UP_FILES = 4
 
 
 def perform(output: Path, subscriptions: int, seconds: float, rate: int, seed: int) -> None:
-    """The whole demo: prepares, streams, and leaves a folder of results."""
+    """Runs the whole demo: prepares, streams, and leaves a folder of results."""
     require_spark()
     screen = Screen(out)
     folder = ResultsFolder(output)
@@ -52,7 +52,7 @@ def perform(output: Path, subscriptions: int, seconds: float, rate: int, seed: i
 
 
 def _prepare_kernels() -> None:
-    """Has Numba compile and cache what is hot; else every worker would do it by itself in the first micro-batch."""
+    """Compiles and caches the kernels; else every worker would do it by itself in the first micro-batch."""
     schema = demo_schema()
     drawn = {f"s{number}": text for number, text in enumerate(itertools.islice(interests(), _KERNEL_SUBSCRIPTIONS))}
     later = {f"t{number}": text for number, text in enumerate(drawn.values())}
@@ -67,7 +67,7 @@ def _prepare_kernels() -> None:
 def _subscribe(
     screen: Screen, folder: ResultsFolder, count: int, seed: int
 ) -> tuple[dict[str, str], pipeline.SubscriptionTable]:
-    """Draws the subscriptions and makes a table of them; more are drawn than begin, for those that come later."""
+    """Draws the subscriptions and creates a table of them; some are held back, to be added later."""
     schema = demo_schema()
     with screen.step("drawing subscriptions", f"{count:,} subscriptions drawn"):
         drawn = itertools.islice(interests(seed), count + _changed(count))
@@ -87,7 +87,7 @@ def _changed(count: int) -> int:
 
 
 class _Change:
-    """Subscriptions that come and go in mid-stream, once: the oldest leave, those held back take their place."""
+    """Change of subscriptions in mid-stream, once: the oldest leave, those held back take their place."""
 
     def __init__(self, table: pipeline.SubscriptionTable, filters: dict[str, str]) -> None:
         self._table = table

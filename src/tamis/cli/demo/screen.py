@@ -1,4 +1,4 @@
-"""The demo as it is seen: steps that are done, then a live table; plain lines where there is no terminal."""
+"""Screen of the demo: finished steps, then a live table; plain lines where there is no terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLAIN_EVERY = 5.0  # seconds between lines where there is no terminal
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """An event and one of the subscriptions it matched, to show what the numbers mean."""
+    """Example of a match: an event and one of the subscriptions it matched."""
 
     event: str
     subscribers: int
@@ -31,7 +31,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The stream as it stands `now`, in seconds since it began."""
+    """Status of the stream `now`, in seconds since it began."""
 
     now: float
     recent: Figures
@@ -41,7 +41,9 @@ class View:
 
 
 class Screen:
-    """Everything the demo prints. With a terminal the table is redrawn in place; without, a line now and then."""
+    """Terminal output of the demo. On a terminal the table is redrawn in place; elsewhere a line is printed now and
+    then.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -51,7 +53,7 @@ class Screen:
 
     @contextmanager
     def step(self, doing: str, done: str) -> Iterator[None]:
-        """A spinner while it runs; afterwards a line that stays, with the time it took."""
+        """Shows a spinner while a step runs; afterwards a line that stays, with the time it took."""
         start = time.perf_counter()
         with self._console.status(f"{doing} ..."):
             yield
@@ -60,7 +62,7 @@ class Screen:
 
     @contextmanager
     def streaming(self, seconds: float) -> Iterator[Callable[[View], None]]:
-        """Gives the function that shows a view."""
+        """Yields the function that shows a view."""
         if not self._console.is_terminal:
             yield _PlainLines(self._console).show
             return

@@ -1,4 +1,4 @@
-"""The demo's stream: an auction house writes lots to a folder, and a query matches them from there.
+"""Stream of the demo: an auction house writes lots to a folder, and a query matches them from there.
 
 Every micro-batch is measured when its matches and dead letters are on disk.
 """
@@ -69,7 +69,7 @@ _SAMPLES = 4
 
 
 class ResultsFolder:
-    """`demo-results/`. Made anew by every run; a folder that the demo did not make is never touched."""
+    """Folder of results, `demo-results/`. Replaced by every run; other folders are never touched."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -93,7 +93,7 @@ class ResultsFolder:
         (self.root / _MARK).touch()
 
     def finish(self, whole: Figures, subscriptions: int, settings: dict[str, object]) -> None:
-        """Notes and numbers, once the stream has ended."""
+        """Writes notes and numbers, once the stream has ended."""
         shutil.rmtree(self.checkpoint, ignore_errors=True)
         self.notes.write_text(_README.format(folder=self.root, id=f"s{subscriptions - 1}"), encoding="utf-8")
         summary = {
@@ -111,7 +111,7 @@ class ResultsFolder:
 
 
 def demo_schema() -> Schema:
-    """The auctions' schema, extended by the moment at which an event was written: latency is measured from it."""
+    """Schema of the auctions, extended by the time at which an event was written: latency is measured from it."""
     types = auction_schema().event_types
     return auction_schema().extend(
         attributes={WRITTEN: "timestamp"}, optional={name: {WRITTEN: "optional"} for name in types}
@@ -119,7 +119,7 @@ def demo_schema() -> Schema:
 
 
 class AuctionHouse(threading.Thread):
-    """Writes a file of lots every fifth of a second, some of them malformed, until it is told to close.
+    """Producer of the demo: writes a file of lots every fifth of a second, some of them malformed, until it is closed.
 
     A file appears under its name only when it is complete, as a streaming source expects. `events` and `files` say how
     much has been written so far.
@@ -162,7 +162,7 @@ class AuctionHouse(threading.Thread):
 
 
 class AuctionStream:
-    """A running query over the folder's events. What it did is in `measurements`, the latest of it in `samples`.
+    """Running query over the folder's events. Its counts are in `measurements`, its newest matches in `samples`.
 
     Latency is taken at the far end: an event's matches count as written when Spark has committed their Parquet files.
     """
@@ -186,17 +186,17 @@ class AuctionStream:
         )
 
     def begin(self) -> None:
-        """Begins to count: what came before was warming up."""
+        """Begins to count: earlier batches were the warm-up."""
         self.measurements = Measurements()
         self._began = time.time()
 
     @property
     def now(self) -> float:
-        """Seconds since it began."""
+        """Seconds since the beginning."""
         return time.time() - self._began
 
     def check(self) -> None:
-        """Complains if the query has died."""
+        """Raises an error if the query has died."""
         error = self._query.exception()
         if error is not None:
             raise PipelineError(f"the stream stopped: {spark_cause(error)} (more in {self._folder.log})")

@@ -1,1 +1,1 @@
-"""Files of events and subscriptions, indexes, tables and Spark, as commands use them. Loaded when work begins."""
+"""Input and output of commands: event and subscription files, indexes, tables, Spark. Loaded when work begins."""

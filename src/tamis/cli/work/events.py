@@ -1,4 +1,4 @@
-"""Events from files, a batch at a time: JSON lines (also gzipped, also standard input) and Parquet files or folders.
+"""Event files, read a batch at a time: JSON lines (also gzipped, also standard input) and Parquet files or folders.
 
 Each batch is checked against the schema as it is read, so what comes out is either valid or a dead letter.
 """
@@ -35,7 +35,7 @@ _BYTES_AT_ONCE = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
-    """Some consecutive events of the input.
+    """Batch of consecutive events of the input.
 
     `valid` is canonical; `numbers[i]` is the position of its row i among all events read, refused ones included.
     `dead` has the form of `tables.LETTERS`. `events` is how many there were of both; `consumed` is how many bytes
@@ -62,7 +62,7 @@ class EventFiles:
         return None if any(path == STREAM for path, _ in self.files) else sum(_size(path) for path, _ in self.files)
 
     def inferred_schema(self) -> Schema | None:
-        """Schema of the first file's columns, where it is Parquet; JSON lines say too little."""
+        """Schema inferred from the first file's columns, if it is Parquet; JSON lines say too little."""
         path, form = self.files[0]
         return Schema.infer(path) if form is Format.PARQUET else None
 
@@ -79,7 +79,7 @@ class EventFiles:
             consumed += 0 if path == STREAM else _size(path)
 
     def row(self, schema: Schema, row: int) -> Checked | None:
-        """One line or row of the first file, counted from 1; none where there is no event."""
+        """Checked line or row of the first file, counted from 1; None where there is no event."""
         path, form = self.files[0]
         if form is Format.PARQUET:
             data = _dataset(path)
@@ -90,7 +90,7 @@ class EventFiles:
         return None
 
     def sample(self, schema: Schema, rows: int) -> pa.Table:
-        """The first valid events, so many at most."""
+        """First valid events, up to a number."""
         tables: list[pa.Table] = []
         for batch in self.batches(schema, min(rows, 10_000)):
             tables.append(pa.Table.from_batches([batch.valid]))
@@ -189,14 +189,14 @@ def _dead_lines(
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Consecutive lines without the blank ones. `numbers` counts from 1; `consumed` is where the file stands now."""
+    """Consecutive lines without the blank ones. `numbers` counts from 1; `consumed` is the position in the file now."""
 
     lines: list[bytes]
     numbers: npt.NDArray[np.int64]
     consumed: int
 
     def decoded(self) -> tuple[pa.StringArray, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The lines that are UTF-8, their positions here, and the positions of those that are not."""
+        """Lines that are UTF-8, their positions here, and the positions of those that are not."""
         everything = np.arange(len(self.lines))
         try:
             return pa.array(self.lines, pa.binary()).cast(pa.string()), everything, everything[:0]
@@ -210,7 +210,7 @@ class Lines:
 
 
 def read_lines(path: Path, rows: int) -> Iterator[Lines]:
-    """Blocks of at most so many lines. From a pipe a block comes as soon as there is something to read."""
+    """Blocks of lines, up to a number. From a pipe a block comes as soon as there is something to read."""
     with _opened_lines(path) as (stream, raw):
         number = 0
         for block in _blocks(stream):
@@ -227,7 +227,7 @@ def read_lines(path: Path, rows: int) -> Iterator[Lines]:
 
 @contextmanager
 def _opened_lines(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes] | None]]:
-    """The stream to read from, and the file beneath it that knows how far reading has come."""
+    """Stream to read from, and the file beneath it, whose position tells the progress."""
     if path == STREAM:
         yield sys.stdin.buffer, None
     elif path.name.lower().endswith(".gz"):

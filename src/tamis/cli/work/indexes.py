@@ -1,4 +1,4 @@
-"""The index, schema and statistics that a command works with.
+"""Index, schema and statistics of a command: opened from a folder of `tamis compile`, or compiled on the spot.
 
 An index is opened from a folder that `tamis compile` wrote, or compiled on the spot.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Algorithms:
-    """The matcher, its options and the schedule of operators that a command was given; None: not given."""
+    """Matcher, its options and the schedule of operators of a command; None: not given."""
 
     matcher: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -56,19 +56,19 @@ USUAL = Algorithms()
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """An index, and the subscriptions that did not get into it."""
+    """Index, and the subscriptions that were refused."""
 
     index: Index
     refused: list[Refusal]
 
 
 def is_index(path: Path) -> bool:
-    """A folder is a saved index, unless it holds a Parquet table of subscriptions."""
+    """True for a saved index: a folder, unless it holds a Parquet table of subscriptions."""
     return path.is_dir() and next(path.glob("*.parquet"), None) is None
 
 
 def open_index(path: Path, operators: Operators | None = None) -> Index:
-    """A saved index, or the newest version of a table of subscriptions."""
+    """Opens a saved index, or the newest version of a table of subscriptions."""
     return (
         SubscriptionTable(path).index() if SubscriptionTable.is_table(path) else Index.open(path, operators=operators)
     )
@@ -116,7 +116,7 @@ def compiled(
 
 
 def statistics_of(events: list[Path] | None, schema: Schema) -> Statistics | None:
-    """Of the first valid events, whatever else is in them; None where there are no files."""
+    """Statistics of the first valid events; None without files."""
     if not events:
         return None
     with err.status("looking at past events"):
@@ -124,7 +124,7 @@ def statistics_of(events: list[Path] | None, schema: Schema) -> Statistics | Non
 
 
 def schema_for(path: Path | None, subscriptions: Path, files: EventFiles) -> Schema | None:
-    """The one that is named; else none where the compiled subscriptions bring theirs; else what Parquet events show."""
+    """Named schema; else None where the compiled subscriptions bring theirs; else inferred from Parquet events."""
     if path is not None:
         return Schema.load(path)
     inferred = None if is_index(subscriptions) else files.inferred_schema()
@@ -133,14 +133,14 @@ def schema_for(path: Path | None, subscriptions: Path, files: EventFiles) -> Sch
     return inferred
 
 
-# `tamis match --spark` and `tamis analyze --spark`, and files of events and subscriptions as Spark takes them.
+# Spark side of `tamis match --spark` and `tamis analyze --spark`.
 #
 # Paths are given in full: the JVM keeps the working folder it was started in, whatever ours is now.
 
 
 @dataclass(frozen=True, slots=True)
 class Subscribers:
-    """Subscriptions in a form that pipelines take, and those that were refused."""
+    """Subscriptions in a form that pipelines take, and the refused ones."""
 
     source: pipeline.Subscribed
     schema: Schema
@@ -150,7 +150,7 @@ class Subscribers:
 def subscribers_of(
     path: Path, schema: Schema | None, operators: Operators | None = None, how: Algorithms = USUAL
 ) -> Subscribers:
-    """From a file of subscriptions, or from whatever compiled form a folder holds, shards included."""
+    """Subscriptions of a file, or of any compiled form in a folder, shards included."""
     if not is_index(path) or operators is not None:
         compiled = index_of(path, schema, operators, how)
         return Subscribers(compiled.index, compiled.index.schema, compiled.refused)
@@ -162,7 +162,7 @@ def subscribers_of(
 
 
 def require_files(files: EventFiles) -> None:
-    """Before Spark is started."""
+    """Checks the event files, before Spark is started."""
     if any(path == STREAM for path, _ in files.files):
         raise CommandError("Spark cannot read standard input: write the events to a file first")
 
@@ -170,7 +170,7 @@ def require_files(files: EventFiles) -> None:
 def checked_events(
     session: SparkSession, files: EventFiles, schema: Schema, ignore_unknown: bool
 ) -> pipeline.Validated:
-    """The valid events, a column an attribute; and the dead ones: `event` as text, `violations` and `reason`."""
+    """Valid events, a column per attribute; and dead ones: `event` as text, `violations` and `reason`."""
     from pyspark.sql import functions
 
     checked = []
@@ -204,7 +204,7 @@ def match_on_spark(
     arrays: bool,
     ignore_unknown: bool,
 ) -> None:
-    """Writes folders, as Spark does: JSON lines where the name ends so, Parquet otherwise."""
+    """Matches on Spark and writes folders, as Spark does: JSON lines where the name ends so, Parquet otherwise."""
     require_spark()
     require_files(files)
     dead_to = require_new(output, dead_letters_to)
@@ -236,7 +236,7 @@ def analyze_on_spark(
     *,
     ignore_unknown: bool,
 ) -> tuple[Analysis, list[Refusal], int]:
-    """The analysis, what was refused, and how many events were dead."""
+    """Analysis on Spark, with the refused subscriptions and the number of dead events."""
     require_spark()
     require_files(files)
     if is_index(subscriptions):

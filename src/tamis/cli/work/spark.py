@@ -1,4 +1,4 @@
-"""Spark for a command: started without chatter, shown at work, and what it writes: new folders."""
+"""Spark session for a command: quiet, with a progress bar, interruptible, and its output folders."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMATS = (Format.JSON_LINES, Format.JSON, Format.PARQUET)
 
 @contextmanager
 def spark_session(log: Path | None = None) -> Iterator[SparkSession]:
-    """The session that runs already, or one of our own, which ends with us.
+    """Running session, or a new one, which ends with the command.
 
     Its JVM, and so its workers, write to a log and not between the lines of a table on the screen.
     """
@@ -49,7 +49,7 @@ def spark_session(log: Path | None = None) -> Iterator[SparkSession]:
 
 @contextmanager
 def interrupts_kept() -> Iterator[None]:
-    """Ctrl-C waits until Spark has started, unless it is pressed twice, and then goes on to mean what it meant.
+    """Defers Ctrl-C until Spark has started, unless it is pressed twice; then restores its usual meaning.
 
     A JVM that nobody waits for while it starts would stay behind. And PySpark, once started, has a handler of its own
     that calls Java, perhaps in the midst of another call.
@@ -76,7 +76,7 @@ def interrupts_kept() -> Iterator[None]:
 
 @contextmanager
 def py4j_quiet() -> Iterator[None]:
-    """py4j logs a page for each call that fails or is broken off, though the error is raised, and told in one line."""
+    """Silences py4j, which logs a page for each failed or interrupted call, though the error is raised as well."""
     py4j, root = logging.getLogger("py4j"), logging.getLogger()
     level = py4j.level
     py4j.setLevel(logging.CRITICAL)
@@ -89,13 +89,15 @@ def py4j_quiet() -> Iterator[None]:
 
 
 def _is_no_broken_call(record: logging.LogRecord) -> bool:
-    """Some of it py4j logs under no name of its own."""
+    """True for log records other than those of a failed call. Some of them py4j logs under no name of its own."""
     return not record.getMessage().endswith("while sending command.")
 
 
 @contextmanager
 def _standard_error_to(path: Path) -> Iterator[None]:
-    """For this process and whatever it starts meanwhile: a child keeps the descriptor that it was started with."""
+    """Redirects standard error of this process and its new children: a child keeps the descriptor that it was started
+    with.
+    """
     sys.stderr.flush()
     kept = os.dup(2)
     with path.open("ab") as log:
@@ -109,7 +111,7 @@ def _standard_error_to(path: Path) -> Iterator[None]:
 
 @contextmanager
 def tasks_shown(session: SparkSession, what: str) -> Iterator[None]:
-    """A bar over the tasks of whatever Spark runs meanwhile."""
+    """Shows a progress bar over the tasks of Spark jobs within."""
     tracker = session.sparkContext.statusTracker()
     ended = threading.Event()
     with progress_bar() as bar:
@@ -133,7 +135,7 @@ def tasks_shown(session: SparkSession, what: str) -> Iterator[None]:
 
 
 def require_new(output: Path, dead_letters_to: Path | None) -> Path:
-    """Complains now of what Spark could not write; returns where dead letters go: beside it if not said."""
+    """Refuses paths that Spark could not write; returns the path of dead letters: beside the output by default."""
     dead_to = dead_letters_to or output.with_name(f"{output.stem}-dead-letters{output.suffix}")
     for path in (output, dead_to):
         _form(path)
@@ -142,7 +144,7 @@ def require_new(output: Path, dead_letters_to: Path | None) -> Path:
 
 
 def written(rows: DataFrame, path: Path) -> int:
-    """Writes a folder and tells how many rows it has, counted as they went by."""
+    """Writes a folder; returns the number of its rows, counted as they went by."""
     from pyspark.sql import Observation, functions
 
     seen = Observation()

@@ -1,7 +1,7 @@
-"""Subscriptions from a file: JSON lines, CSV, Parquet, or a YAML or JSON mapping from id to filter.
+"""Subscription files: JSON lines, CSV, Parquet, or a YAML or JSON mapping from id to filter, and their refused rows.
 
-A row that is no subscription is set aside with its reason; it never stops the others. Refused ones are shown to the
-user, and written to a table.
+An invalid row is set aside with its reason; it never stops the others. Refused ones are shown to the user, and written
+to a table.
 """
 
 from __future__ import annotations
@@ -36,14 +36,16 @@ _TOLD = 10
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionFile:
-    """`table` has string columns `id` and `filter` without nulls, each id once; `refused` are the other rows."""
+    """Subscriptions of a file: `table` has string columns `id` and `filter` without nulls, each id once; `refused` are
+    the other rows.
+    """
 
     table: pa.Table
     refused: list[Refusal]
 
 
 def read_subscriptions(path: Path) -> SubscriptionFile:
-    """Of several rows with one id the first is taken and the others are refused."""
+    """Reads a file of subscriptions. Of several rows with one id the first is taken and the others are refused."""
     try:
         return _distinct(_read(path))
     except pa.ArrowException as error:
@@ -89,7 +91,7 @@ def _read(path: Path) -> SubscriptionFile:
 
 
 def _csv(path: Path) -> SubscriptionFile:
-    """A row with too many columns, for instance of a filter with commas that is not quoted, is refused alone."""
+    """Reads CSV. A row with too many columns, for instance of an unquoted filter with commas, is refused alone."""
     refused: list[Refusal] = []
 
     def refuse(row: pyarrow.csv.InvalidRow) -> str:
@@ -111,7 +113,7 @@ def _csv(path: Path) -> SubscriptionFile:
 
 
 def _require_text(path: Path) -> None:
-    """Arrow decodes a row that it asks about, and says on standard error where it cannot."""
+    """Refuses rows that are not UTF-8: Arrow would print a message on standard error for each."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
@@ -185,7 +187,7 @@ def _from_objects(objects: Iterable[tuple[str, Any]]) -> SubscriptionFile:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One subscription that could not be taken, and why; `filter[start:end]` is the part at fault."""
+    """Refused subscription with the reason; `filter[start:end]` is the part at fault."""
 
     id: str
     filter: str
@@ -207,7 +209,7 @@ class Refusal:
 
 
 def report(refusals: Sequence[Refusal], path: Path | None) -> None:
-    """Tells of the first few; all of them go to `path`, where one is given."""
+    """Prints the first few refusals; all of them go to `path`, where one is given."""
     for refusal in refusals[:_TOLD]:
         name = f"subscription {refusal.id}" if refusal.id else "a subscription"
         warn(f"{name} refused: {refusal}")

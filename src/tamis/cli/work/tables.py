@@ -1,7 +1,8 @@
-"""Tables out: Parquet, CSV or JSON lines by the path's suffix, or JSON lines to standard output.
+"""Output tables of commands (matches, dead letters): Parquet, CSV or JSON lines by suffix, or JSON lines to standard
+output.
 
-Dead letters are such a table: one row a violation, with the event as it came and where it came from; `row` is the line
-or row of `source`, counted from 1.
+Dead letters are such a table: one row a violation, with the event as it came and its source; `row` is the line or row
+of `source`, counted from 1.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ NO_LETTERS = LETTERS.empty_table()
 
 
 def require_tables(*paths: Path | None, of: str = "this output") -> None:
-    """Complains now of a path that no table can be written to, rather than after the work is done."""
+    """Refuses a path that no table can be written to, before the work is done."""
     for path in paths:
         if path is not None and path != STREAM:
             format_of(path, FORMATS, of)
@@ -57,14 +58,14 @@ def require_tables(*paths: Path | None, of: str = "this output") -> None:
 
 
 class TableWriter(Protocol):
-    """Takes tables of one schema, one after the other."""
+    """Protocol of a writer of tables with one schema, one after the other."""
 
     def write(self, table: pa.Table) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """One object a row; an attribute that is null is left out, as an event leaves it out."""
+    """Writer of JSON lines, an object per row; null attributes are left out, as an event leaves them out."""
 
     stream: TextIO
     path: Path
@@ -91,7 +92,7 @@ class _Parquet:
 
 @dataclass(frozen=True, slots=True)
 class _Csv:
-    """Lists and bytes are written as JSON has them: CSV has neither."""
+    """Writer of CSV. Lists and bytes are written as JSON has them: CSV has neither."""
 
     writer: pyarrow.csv.CSVWriter
     path: Path
@@ -118,7 +119,7 @@ def _cell(value: Any) -> str | None:
 
 @contextmanager
 def table_writer(path: Path, schema: pa.Schema) -> Iterator[TableWriter]:
-    """A writer whose file appears under its name only when all of it is written."""
+    """Opens a writer whose file appears under its name only when all of it is written."""
     if path == STREAM:
         yield JsonLines(sys.stdout, Path("standard output"))
         return
@@ -179,7 +180,9 @@ def _as_json(value: Any) -> str:
 
 
 def letters(source: str, rows: npt.NDArray[np.int64], violations: pa.Table, text: Callable[[int], str]) -> pa.Table:
-    """`violations` as `Schema.check` gives them; event k there is row `rows[k]` of the source and reads `text(k)`."""
+    """Table of dead letters. `violations` as `Schema.check` gives them; event k there is row `rows[k]` of the source
+    and reads `text(k)`.
+    """
     events = violations["event"].to_numpy()
     return pa.table(
         {
@@ -193,13 +196,13 @@ def letters(source: str, rows: npt.NDArray[np.int64], violations: pa.Table, text
 
 
 def events_in(dead: pa.Table) -> int:
-    """Number of events that the letters speak of: an event may break several rules."""
+    """Number of events in a table of dead letters: an event may break several rules."""
     return len(pc.unique(dead["row"]))
 
 
 @dataclass(slots=True)
 class DeadLetters:
-    """Takes dead letters to their file, or to standard error where none was named. None is ever dropped."""
+    """Writes dead letters to their file, or to standard error where none was named. None is ever dropped."""
 
     writer: TableWriter
     events: int = 0

@@ -1,1 +1,1 @@
-"""The protocol of every event log, its records, receipts and errors, and idempotency keys."""
+"""Protocol of every event log, with its records, receipts, errors and idempotency keys."""

@@ -1,4 +1,4 @@
-"""The event log: events in the order in which they were accepted, durable. What every log is asked, takes and gives."""
+"""Protocol of event logs: events in order of acceptance, durable, appended once per idempotency key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import PipelineError
 
-# The columns of every event log. A spool has one partition, 0.
+# Columns of every event log. A spool has one partition, 0.
 RECORDS: Final = pa.schema(
     [
         pa.field("offset", pa.int64()),
@@ -29,9 +29,9 @@ RECORDS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Events that are durable: `count` of them from `first` of a partition on.
+    """Receipt of an append: `count` events from `first` of a partition on are durable.
 
-    `repeated`: they were there before, under this key; then the partition may not be known any more, and be 0.
+    `repeated`: they were appended before, under this key; then the partition may be unknown, and be 0.
     """
 
     first: int
@@ -41,7 +41,7 @@ class Receipt:
 
 
 class EventLog(Protocol):
-    """Events in the order in which they were accepted; what was acknowledged is durable.
+    """Log of events in order of acceptance; acknowledged events are durable.
 
     Records have the columns of `RECORDS`: offset, partition, id, time (received) and body (JSON text). Offsets number
     the events of a partition. Any number read; unless the log is `shared`, one process appends.
@@ -49,53 +49,53 @@ class EventLog(Protocol):
 
     @property
     def shared(self) -> str | None:
-        """The log's name, where several services may append to it, on as many hosts; None where it is one's own.
+        """Name of the log, where several services may append to it, on as many hosts; None for a log of one service.
 
-        How far a shared log has been matched is kept in the store, for whichever service goes on with it.
+        The matching progress of a shared log is kept in the store, for whichever service continues it.
         """
 
     async def append(
         self, ids: pa.Array, bodies: pa.Array, *, key: str | None = None, content: pa.Array | None = None
     ) -> Receipt:
-        """Returns when the events are durable.
+        """Appends events; returns when they are durable.
 
-        The same key again with the same bodies gives the first receipt, `repeated`, and appends nothing; with others
-        it is an IdempotencyConflict. Bodies that are not what was published, and may be made of it otherwise the next
-        time, are compared by what was: that is their `content`. No events under a key ask for the receipt that is under
-        it; its count is 0 where there is none. NotAppended: nothing was kept (the disk is full, the
-        broker away), and it may be tried again. EventTooLarge: nothing was kept, and never will be.
+        A repeat of the key with equal bodies returns the first receipt, `repeated`, and appends nothing; with other
+        bodies it raises IdempotencyConflict. Bodies that differ from the published ones, and may be made otherwise at
+        the next attempt, are compared by the published ones: their `content`. An append of no events returns the
+        receipt under its key; the count is 0 if there is none. NotAppended: nothing was kept (disk full, broker
+        unreachable), and a retry is possible. EventTooLarge: nothing was kept, and never will be.
         """
 
     def recent(self, count: int) -> pa.Table:
-        """The newest records, newest last."""
+        """Newest records, newest last."""
 
     def size(self) -> tuple[int, int]:
-        """Events and bytes kept; bytes are 0 where the log cannot tell."""
+        """Number of events and bytes kept; bytes are 0 where the log cannot tell."""
 
     def sweep(self, before: datetime, processed: int) -> int:
-        """Lets go of events received before then, except those from offset `processed` on; how many went.
+        """Removes events received before a moment, except those from offset `processed` on; returns how many.
 
-        May keep more than it must. `processed` is where the next micro-batch begins, when the last one is committed.
+        May keep more than it must. `processed` is where the next micro-batch begins, once the last one is committed.
         """
 
     async def close(self) -> None:
-        """Ends what runs for this log. Appends under way are finished first."""
+        """Closes the log, after appends under way have finished."""
 
 
 class NotAppended(PipelineError):  # noqa: N818 - reads as what happened
-    """The log could not make these events durable, and kept none of them: they may be sent again later."""
+    """Failed append: the log kept none of the events, and a retry may succeed."""
 
 
 class EventTooLarge(PipelineError):  # noqa: N818 - reads as what happened
-    """An event that this log can never take. Nothing of its append was kept."""
+    """Event that this log can never store. Nothing of its append was kept."""
 
 
 class IdempotencyConflict(PipelineError):  # noqa: N818 - reads as what happened
-    """The idempotency key was used for other events before."""
+    """Idempotency key that was used for other events before."""
 
 
 def as_strings(values: pa.Array | pa.ChunkedArray, what: str) -> pa.Array:
-    """One array of strings without nulls, or ValueError."""
+    """Array of strings without nulls, in one chunk, or ValueError."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if values.null_count:
@@ -104,11 +104,11 @@ def as_strings(values: pa.Array | pa.ChunkedArray, what: str) -> pa.Array:
 
 
 def microseconds() -> int:
-    """Now, in µs since 1970."""
+    """Current time, in µs since 1970."""
     return time.time_ns() // 1000
 
 
-# Idempotency keys of the last day: which events were appended under them. A log keeps hashes, never a key itself.
+# Idempotency keys of the last day: the events appended under each. A log stores hashes, never a key itself.
 
 KEPT_FOR: Final = timedelta(hours=24)
 MOST_KEYS: Final = 1_000_000
@@ -119,7 +119,7 @@ ENTRY: Final = struct.Struct("<16s16sQIq")
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """One append under a key: hashes of key and bodies, the events it became, and when (µs since 1970)."""
+    """Append under a key: hashes of key and bodies, the events it became, and when (µs since 1970)."""
 
     key: bytes
     content: bytes
@@ -128,19 +128,19 @@ class Keyed:
     received: int
 
     def to_bytes(self) -> bytes:
-        """All of it, packed."""
+        """Packed form."""
         return ENTRY.pack(self.key, self.content, self.first, self.count, self.received)
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Keyed:
-        """Value that to_bytes packed."""
+        """Unpacks the form of to_bytes."""
         return cls(*ENTRY.unpack(raw))
 
 
 class RememberedKeys:
-    """The newest appends under keys, in the order in which they came. Not for several threads.
+    """Newest appends under keys, in order. Not thread-safe.
 
-    Older than a day, or more than a million: the oldest are forgotten. Entries are packed, for there may be many.
+    Entries older than a day, or beyond a million, are forgotten, oldest first. They are packed, for there may be many.
     """
 
     def __init__(self, kept_for: timedelta = KEPT_FOR, most: int = MOST_KEYS) -> None:
@@ -152,7 +152,7 @@ class RememberedKeys:
         return len(self._entries)
 
     def find(self, key: bytes, now: int) -> Keyed | None:
-        """The append under this key, if it is not too long ago."""
+        """Append under this key, if it is not too long ago."""
         raw = self._entries.get(key)
         if raw is None:
             return None
@@ -160,7 +160,7 @@ class RememberedKeys:
         return found if found.received >= now - self.kept else None
 
     def add(self, keyed: Keyed) -> None:
-        """Remembers an append, and forgets those that are too old by now."""
+        """Adds an append, and forgets those that are too old."""
         self._entries.pop(keyed.key, None)
         self._entries[keyed.key] = keyed.to_bytes()
         while len(self._entries) > self._most or self._oldest() < keyed.received - self.kept:
@@ -171,12 +171,12 @@ class RememberedKeys:
 
 
 def key_hash(key: str) -> bytes:
-    """An idempotency key as frames hold it: never the key itself."""
+    """Hash of an idempotency key, as frames store it: never the key itself."""
     return blake2b(key.encode(), digest_size=16, person=b"tamis key").digest()
 
 
 def content_hash(bodies: pa.Array) -> bytes:
-    """A hash of bodies in their order, however Arrow lays them out."""
+    """Hash of bodies in order, independent of their Arrow layout."""
     digest = blake2b(digest_size=16, person=b"tamis content")
     digest.update(pc.binary_length(bodies).to_numpy(zero_copy_only=False).astype("<i8").tobytes())
     _, offsets, data = bodies.buffers()

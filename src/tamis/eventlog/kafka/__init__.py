@@ -1,1 +1,1 @@
-"""The event log on a topic of Kafka. The room needs aiokafka for this alone."""
+"""Event log on a Kafka topic. Only this folder of the room needs aiokafka."""

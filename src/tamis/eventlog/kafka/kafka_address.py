@@ -1,4 +1,4 @@
-"""Address of a Kafka and how it wants to be spoken to: one text, for our own clients and for Spark's."""
+"""Addresses and credentials of Kafka, as one text, and the idempotency keys on a topic beside the log's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORM: Final = "host:port or kafka://[user:password@]host:port[,host:port][/topi
 
 @dataclass(frozen=True, slots=True)
 class KafkaAddress:
-    """Servers, and a topic if the text names one.
+    """Bootstrap servers of Kafka with credentials, and a topic if the text names one.
 
     With a `user` clients sign in by SASL; with `tls` they speak TLS, and trust the authorities in the PEM file `ca`, or
     those of the system. `certificate` is a PEM file with the client's own certificate and its key.
@@ -39,7 +39,7 @@ class KafkaAddress:
 
     @classmethod
     def parse(cls, text: str) -> KafkaAddress:
-        """`host:port`, or a URL; a PipelineError that keeps the password to itself if it is neither."""
+        """Parses `host:port`, or a URL; a PipelineError, without the password, if it is neither."""
         plain = "://" not in text
         parts = urlsplit(f"kafka://{text}" if plain else text)
         login, signed_in, servers = parts.netloc.rpartition("@")
@@ -71,7 +71,7 @@ class KafkaAddress:
 
     @property
     def protocol(self) -> str:
-        """Kafka's name for how it is spoken to."""
+        """Security protocol, by Kafka's name."""
         if self.user:
             return "SASL_SSL" if self.tls else "SASL_PLAINTEXT"
         return "SSL" if self.tls else "PLAINTEXT"
@@ -87,7 +87,7 @@ class KafkaAddress:
         return told
 
     def spark(self) -> dict[str, str]:
-        """Settings for Spark's connector, but for the servers."""
+        """Settings for Spark's connector, except the servers."""
         told = {"kafka.security.protocol": self.protocol}
         if self.user:
             told["kafka.sasl.mechanism"] = self.mechanism
@@ -114,5 +114,5 @@ def _quoted(text: str) -> str:
 
 
 def _without_password(text: str) -> str:
-    """Where the password ends cannot be told of a text that is no address: all that may belong to it goes."""
+    """Text with the password removed. In a text that is no address, everything that may belong to it is."""
     return re.sub(r"(^|://).*@", r"\1...@", text, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""The event log on a topic of Kafka, for those who have it."""
+"""Event log on a Kafka topic."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from tamis.eventlog.kafka.kafka_address import KafkaAddress
 from tamis.eventlog.kafka.kafka_keys import KafkaKeys
 from tamis.loop_thread import LoopThread
 
-# Faults of Kafka's, as far as they are to be told apart.
+# Errors of Kafka, as far as they are handled differently.
 
 _FINAL: Final = (OutOfOrderSequenceNumber, ProducerClosed, ProducerFenced)
 
 
 def ends_producer(error: BaseException) -> bool:
-    """True if a producer that said this will never send again; aiokafka has no name for some of the reasons."""
+    """True if a producer with this error will never send again; aiokafka has no name for some of the reasons."""
     return isinstance(error, _FINAL) or type(error) is KafkaError
 
 
 ID, TIME, KEY = "tamis-id", "tamis-time", "tamis-key"
 
 _BATCH_BYTES: Final = 1 << 19
-# A broker takes no more unless it is told to; a record's key, headers and frame count too.
+# Default limit of a broker; a record's key, headers and frame count too.
 _LARGEST_BYTES: Final = 1 << 20
 _OVERHEAD_BYTES: Final = 1 << 12
 _WAIT_SECONDS: Final = 60.0  # at the start
@@ -72,7 +72,7 @@ class _Client(Protocol):
 
 
 class KafkaLog:
-    """A topic as an event log. A message is an event: its value the body, its key the event's id.
+    """Kafka topic as an event log. A message is an event: its value the body, its key the event's id.
 
     The headers have id, time received (µs) and hash of the idempotency key too, for other readers. Whoever else writes
     to the topic gives its messages unique keys, or none: then place and number on the topic are the id.
@@ -137,16 +137,16 @@ class KafkaLog:
         return self._ask(self._newest(count), _READ_SECONDS)
 
     def partitions(self) -> list[int]:
-        """The numbers of the topic's partitions, as the brokers have them now."""
+        """Numbers of the topic's partitions, as the brokers have them now."""
         return [place.partition for place in self._ask(self._places(), _WAIT_SECONDS)]
 
     def size(self) -> tuple[int, int]:
-        """See EventLog: numbers of messages; what they weigh only the broker knows."""
+        """See EventLog: numbers of messages; their bytes are known to the broker alone."""
         self._require_presence()
         return self._ask(self._count(), _ANSWER_SECONDS), 0
 
     def sweep(self, before: datetime, processed: int) -> int:
-        """See EventLog: nothing, for the topic's own retention lets go of them."""
+        """See EventLog: nothing, for the topic's own retention removes them."""
         return 0
 
     async def close(self) -> None:
@@ -168,7 +168,7 @@ class KafkaLog:
             raise NotAppended(f"Kafka at {self._servers} does not answer") from None
 
     async def _watched(self, work: Coroutine[Any, Any, Answer]) -> Answer:
-        """The outcome of an append; where it is long in coming, the brokers are asked whether they are there at all."""
+        """Outcome of an append; where it is long in coming, checks that the brokers are reachable at all."""
         late = asyncio.get_running_loop().call_later(_ANSWER_SECONDS, self._look)
         try:
             return await self._or_refused(work)
@@ -183,7 +183,7 @@ class KafkaLog:
             raise NotAppended(f"Kafka at {self._servers} does not answer")
 
     def _look(self) -> None:
-        """Has the brokers asked, until they answer."""
+        """Probes the brokers until they answer."""
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._until_met(), name="tamis-kafka-absence")
 
@@ -210,7 +210,7 @@ class KafkaLog:
             raise NotAppended(f"Kafka at {self._servers}: {error}") from error
 
     async def _let_go(self, producer: AIOKafkaProducer) -> None:
-        """The next append has a new producer: this one would refuse for ever."""
+        """Drops the producer, which would refuse for ever: the next append has a new one."""
         self._producer = None
         with suppress(KafkaError):
             await producer.stop()
@@ -235,7 +235,7 @@ class KafkaLog:
             return self._producer, self._keys
 
     async def _require_topic(self, producer: AIOKafkaProducer) -> None:
-        """Has the broker make the topic, if it does so by itself: Spark would not read one that is not there yet."""
+        """Has the broker create the topic, if it does so by itself: Spark would not read a missing one."""
         try:
             async with asyncio.timeout(_TOPIC_SECONDS):
                 await producer.partitions_for(self._topic)
@@ -344,7 +344,7 @@ class KafkaLog:
 
 
 async def _start(client: _Client) -> None:
-    """Starts it, or lets go of what it has."""
+    """Starts a client, or closes its connections if that fails."""
     try:
         await client.start()
     except BaseException:

@@ -1,9 +1,10 @@
-"""The spool: a folder that holds events until they are matched. Durable, one writer, any number of readers.
+"""Spool: a write-ahead log of events in a folder. Durable, one writer, any number of readers.
 
     SpoolWriter(folder).submit(ids, bodies).result()      # on disk
     SpoolReader(folder).recent(10)
 
-An append goes `writer → tail → frames → segment, fsync → mark`; a reader goes `mark → segments → places → frames`.
+An append goes `spool_log → tail → segments, fsync → side_files (mark)`; a reader goes `side_files (mark, positions) →
+segments (frames)`.
 """
 
 from tamis.eventlog.spool.reader import SpoolReader

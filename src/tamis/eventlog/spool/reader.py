@@ -1,4 +1,4 @@
-"""Reading a spool: any range of events, from any process, while it is being written."""
+"""Reader of a spool: any range of events, from any process, while it is being written."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ BATCH_ROWS: Final = 20_000
 
 _BUFFER: Final = 1 << 18
 
-# First event, when it was received, and the events.
+# First event, time of receipt, and the events.
 _Piece = tuple[int, int, pa.RecordBatch]
 
 
 class SpoolReader:
-    """The durable events of a spool. Holds nothing but the path, so that it can be sent to workers, and never writes.
+    """Reads the durable events of a spool. Holds only the path, so that it can be sent to workers, and never writes.
 
-    What it finds is what was acknowledged: it reads up to the durable mark, checks every checksum, and takes a gap or
-    a frame that does not fit for damage.
+    Only acknowledged events are found: it reads up to the durable mark, checks every checksum, and reports a gap or a
+    frame that does not fit as damage.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -51,24 +51,24 @@ class SpoolReader:
         return read_mark(self.folder)
 
     def bounds(self) -> tuple[int, int]:
-        """The oldest event that is kept, and the number of the next one to come."""
+        """Number of the oldest event that is kept, and of the next one to come."""
         mark = self.mark()
         firsts = segments(self.folder)
         return (firsts[0], mark.end) if mark is not None and firsts else (0, 0)
 
     def size(self) -> tuple[int, int]:
-        """Events, and bytes of the files that hold them."""
+        """Number of events, and bytes of the files that hold them."""
         first, end = self.bounds()
         paths = (segment_path(self.folder, segment) for segment in segments(self.folder))
         return end - first, sum(path.stat().st_size for path in paths if path.exists())
 
     def recent(self, count: int) -> pa.Table:
-        """The newest events, newest last."""
+        """Newest events, newest last."""
         first, end = self.bounds()
         return pa.Table.from_batches(self.read(max(first, end - count), end), RECORDS)
 
     def read(self, start: int, end: int, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-        """The events from `start` to before `end`, in batches of up to `rows`, with the columns of RECORDS.
+        """Reads the events from `start` to before `end`, in batches of up to `rows`, with the columns of RECORDS.
 
         SpoolError if some are no longer kept, SpoolDamaged if one is not as it was written.
         """
@@ -88,7 +88,7 @@ class SpoolReader:
             yield _records(pieces)
 
     def _frames(self, start: int, end: int) -> Iterator[tuple[FrameHeader, pa.RecordBatch]]:
-        """Every frame with an event of the range."""
+        """Frames with an event of the range."""
         firsts = segments(self.folder)
         for place in range(max(segment_of(firsts, start), 0), len(firsts)):
             stop = min(end, firsts[place + 1]) if place + 1 < len(firsts) else end
@@ -104,7 +104,7 @@ class SpoolReader:
 
 
 def _segment_frames(path: Path, start: int, stop: int) -> Iterator[tuple[FrameHeader, pa.RecordBatch]]:
-    """The frames of a segment with the events from `start` to before `stop`, all of which it must have."""
+    """Frames of a segment with the events from `start` to before `stop`, all of which it must have."""
     try:
         file = path.open("rb", buffering=_BUFFER)
     except FileNotFoundError:
@@ -127,7 +127,7 @@ def _segment_frames(path: Path, start: int, stop: int) -> Iterator[tuple[FrameHe
 
 
 def _beginning(path: Path, file: BinaryIO, segment: SegmentHeader, start: int) -> tuple[int, int]:
-    """Place to begin to look for an event: a frame, and its first event."""
+    """Place to begin the search for an event: a frame, and its first event."""
     hint = position_before(path, start)
     if hint is not None:
         offset, position = hint
@@ -141,7 +141,7 @@ def _beginning(path: Path, file: BinaryIO, segment: SegmentHeader, start: int) -
 
 
 def _header_at(file: BinaryIO, position: int, segment: SegmentHeader, offset: int) -> FrameHeader:
-    """The header at this place, which must be the one of the frame that begins with this event."""
+    """Header at this place, which must be of the frame that begins with this event."""
     file.seek(position)
     header = parse_header(file.read(HEADER_SIZE), segment.spool)
     if header.first != offset:

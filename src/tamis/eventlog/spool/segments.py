@@ -1,9 +1,9 @@
-"""The files of a spool's folder: segments, named by their first event, how new ones come to be and old ones go.
+"""Segments of a spool: the files of its folder, named by their first event, and the frames in them.
 
     00000000000000000000.spool    a header, then frames; only the newest grows
     00000000000000000000.index    places of some of its frames (see side_files.py); may be missing or wrong
     00000000000000000000.keys     its idempotency keys, once it is full (see side_files.py); may be missing
-    durable                       how far the spool may be read (see side_files.py)
+    durable                       end of the readable events (see side_files.py)
     lock                          held by the process that writes
 
 A segment's events end where the next one's begin. Bytes after that were never acknowledged and are nobody's.
@@ -36,11 +36,11 @@ SEGMENT_HEADER: Final = _HEADER.size
 
 
 class SpoolError(PipelineError):
-    """A spool that cannot be used as asked: written by another process, or not the one that a checkpoint knows."""
+    """Spool that cannot be used as asked: written by another process, or not the one of a checkpoint."""
 
 
 class SpoolDamaged(SpoolError):  # noqa: N818 - reads as what happened
-    """A file of the spool does not hold what was once made durable in it. `position` is the place in bytes."""
+    """Damage: a file of the spool does not hold what was once made durable in it. `position` is the place in bytes."""
 
     def __init__(self, file: str, position: int, reason: str) -> None:
         super().__init__(file, position, reason)
@@ -54,14 +54,14 @@ class SpoolDamaged(SpoolError):  # noqa: N818 - reads as what happened
 
 @dataclass(frozen=True, slots=True)
 class SegmentHeader:
-    """`spool`: the same random bytes in every segment of a folder, and in no other folder. `created`: when, in µs."""
+    """Header of a segment. `spool`: random bytes, equal in all segments of a folder. `created`: time, in µs."""
 
     spool: bytes
     first: int
     created: int
 
     def to_bytes(self) -> bytes:
-        """The header as it is on disk."""
+        """Header as it is on disk."""
         raw = _HEADER.pack(_MAGIC, self.spool, self.first, self.created, 0)[:-4]
         return raw + crc32(raw).to_bytes(4, "little")
 
@@ -72,7 +72,7 @@ def segment_path(folder: Path, first: int) -> Path:
 
 
 def segments(folder: Path) -> list[int]:
-    """The first events of all segments, ascending."""
+    """First events of all segments, ascending."""
     try:
         names = [path.name for path in folder.iterdir()]
     except FileNotFoundError:
@@ -86,13 +86,13 @@ def segment_of(firsts: list[int], offset: int) -> int:
 
 
 def read_segment_header(path: Path) -> SegmentHeader:
-    """The header of a segment."""
+    """Reads the header of a segment."""
     with path.open("rb") as file:
         return parse_segment_header(path, file.read(SEGMENT_HEADER))
 
 
 def parse_segment_header(path: Path, raw: bytes) -> SegmentHeader:
-    """The header in these bytes; it was durable before the file had its name, so anything else is damage."""
+    """Parses a header; it was durable before the file had its name, so anything else is damage."""
     if len(raw) < SEGMENT_HEADER:
         raise SpoolDamaged(path.name, 0, "the segment's header is cut off")
     magic, spool, first, created, checksum = _HEADER.unpack(raw)
@@ -104,13 +104,13 @@ def parse_segment_header(path: Path, raw: bytes) -> SegmentHeader:
 
 
 class SegmentFile:
-    """A segment open for writing. It does no more than is asked: the writer knows what is good and what is not."""
+    """Segment open for writing. The writer decides which bytes are valid."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
 
     def write(self, data: bytes, position: int) -> None:
-        """All of it, at this place, or OSError."""
+        """Writes all of it, at this place, or raises OSError."""
         left = memoryview(data)
         while left:
             written = os.pwrite(self._file, left, position)
@@ -121,23 +121,23 @@ class SegmentFile:
         os.fdatasync(self._file)
 
     def truncate(self, size: int) -> None:
-        """Cuts off what lies behind."""
+        """Cuts the file off at this place."""
         os.ftruncate(self._file, size)
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         os.close(self._file)
 
 
 def create_segment(folder: Path, header: SegmentHeader) -> Path:
-    """A new segment without frames, durable with its name. One of that name, which can only be empty, is replaced."""
+    """Creates a segment without frames, durable with its name. Replaces one of that name, which can only be empty."""
     path = segment_path(folder, header.first)
     replace_durably(path, header.to_bytes())
     return path
 
 
 def remove_segment(folder: Path, first: int) -> None:
-    """The segment and what belongs to it. The segment goes first: the rest is worthless without it, not it without."""
+    """Removes a segment and its side files. The segment goes first: the rest is worthless without it."""
     path = segment_path(folder, first)
     path.unlink(missing_ok=True)
     path.with_suffix(INDEX).unlink(missing_ok=True)
@@ -145,10 +145,10 @@ def remove_segment(folder: Path, first: int) -> None:
 
 
 def sweep(folder: str | Path, before: datetime, processed: int) -> int:
-    """Removes segments of which every event was received before then and has a number below `processed`.
+    """Removes segments of which every event was received before a moment and has a number below `processed`.
 
-    Never the newest segment. Returns the number of events that went. With a segment go its idempotency keys, which a
-    writer that runs still remembers, and the next one no longer.
+    Never the newest segment. Returns the number of removed events. The segments' idempotency keys are removed too: a
+    running writer still remembers them, the next one does not.
     """
     folder = Path(folder)
     firsts = segments(folder)
@@ -166,16 +166,15 @@ def sweep(folder: str | Path, before: datetime, processed: int) -> int:
     return firsts[kept] - firsts[0] if firsts else 0
 
 
-# The frame: what one append, or several small ones together, look like on disk.
+# Frames: one append, or several small ones together, on disk.
 #
 # A header of fixed size, then the payload: an Arrow IPC stream of one batch with the columns `id` and `body`. Header
-# and
-# payload have a checksum each, so that a walk along the headers need not read the payloads.
+# and payload have a checksum each, so that a walk along the headers need not read the payloads.
 
 PAYLOAD: Final = pa.schema([pa.field("id", pa.string(), False), pa.field("body", pa.string(), False)])
 MAGIC: Final = b"TmF1"
 NO_KEY: Final = bytes(16)
-# Lengths are 32 bits, and Arrow's strings 31: far below both, a frame still fits into anyone's memory.
+# Size limit of a frame: lengths are 32 bits, and Arrow's strings 31; far below both, a frame still fits into memory.
 MOST_BYTES: Final = 1 << 28
 
 # magic, checksum of what follows it, length, checksum of the payload, first, count, received, group, key, content
@@ -185,15 +184,16 @@ _CHECKED_FROM: Final = 8
 
 
 class FrameError(Exception):
-    """These bytes are no whole frame. Whether that is a torn tail or damage depends on where they lie."""
+    """Bytes that are no whole frame. Their place tells if that is a torn tail or damage."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrameHeader:
-    """The events `first` to `first + count - 1`, received at `received` (µs since 1970), in `length` bytes after it.
+    """Header of a frame: events `first` to `first + count - 1`, received at `received` (µs since 1970), in `length`
+    bytes after it.
 
-    `group` is the place in the segment where the write began that this frame was part of: all before it was durable
-    when this frame was written. `key` and `content` are hashes (idempotency key, bodies), or NO_KEY.
+    `group` is the place in the segment where the write began that this frame was part of: everything before it was
+    durable when this frame was written. `key` and `content` are hashes (idempotency key, bodies), or NO_KEY.
     """
 
     first: int
@@ -207,7 +207,7 @@ class FrameHeader:
 
     @property
     def end(self) -> int:
-        """The number of the event after the last."""
+        """Number of the event after the last."""
         return self.first + self.count
 
     @property
@@ -216,14 +216,14 @@ class FrameHeader:
         return HEADER_SIZE + self.length
 
     def to_bytes(self, spool: bytes) -> bytes:
-        """The header as it is on disk, in this spool: no publisher knows its id, so no event can pose as a frame."""
+        """Header as it is on disk, in this spool: no publisher knows its id, so no event can pose as a frame."""
         fields = (self.first, self.count, self.received, self.group, self.key, self.content)
         checked = _FRAME.pack(MAGIC, 0, self.length, self.checksum, *fields)[_CHECKED_FROM:]
         return MAGIC + crc32(checked, crc32(spool)).to_bytes(4, "little") + checked
 
 
 def parse_header(raw: bytes | memoryview, spool: bytes) -> FrameHeader:
-    """The header in these bytes, which may go on after it; FrameError if there is none, whole and unharmed."""
+    """Parses the header at the start of these bytes; FrameError if there is none, whole and undamaged."""
     if len(raw) < HEADER_SIZE:
         raise FrameError("the frame's header is cut off")
     magic, checksum, length, payload, first, count, received, group, key, content = _FRAME.unpack_from(raw)
@@ -235,7 +235,7 @@ def parse_header(raw: bytes | memoryview, spool: bytes) -> FrameHeader:
 
 
 def check_payload(header: FrameHeader, payload: bytes | memoryview) -> None:
-    """Complains with FrameError if these are not the bytes that the header was made for."""
+    """Raises FrameError if these are not the bytes of the header's checksum."""
     if len(payload) < header.length:
         raise FrameError("the frame's events are cut off")
     if crc32(payload) != header.checksum:
@@ -251,6 +251,6 @@ def to_payload(ids: pa.Array, bodies: pa.Array) -> pa.Buffer:
 
 
 def from_payload(payload: bytes) -> pa.RecordBatch:
-    """The events of a payload, over its memory."""
+    """Events of a payload, over its memory."""
     with pa.ipc.open_stream(payload) as stream:
         return stream.read_next_batch()

@@ -1,7 +1,7 @@
-"""The small files beside a spool's segments: the durable mark, places of frames, and the keys of full segments.
+"""Side files of a spool's segments: the durable mark, positions of frames, and the idempotency keys of full segments.
 
-The mark says how far the spool may be read; readers in other processes go by it alone. The other two are hints, written
-without fsync: what they say is checked, and where one is wrong or missing, the segment is walked through instead.
+The mark tells readers in other processes how far they may read. The other two are hints, written without fsync: they
+are checked, and where one is wrong or missing, the segment is scanned instead.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _KEYS_PREFIX: Final = len(_KEYS_MAGIC) + 4
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The events before `end` are on disk; the last of them ends at byte `position` of the segment `segment`.
+    """Durable mark: the events before `end` are on disk; the last of them ends at byte `position` of the segment
+    `segment`.
 
     Written after the fsync and not fsynced itself: after a power cut it may lag behind, never run ahead.
     """
@@ -46,13 +47,13 @@ class Mark:
     end: int
 
     def to_bytes(self) -> bytes:
-        """The mark as it is on disk."""
+        """Mark as it is on disk."""
         raw = _MARK_FORM.pack(_MARK_MAGIC, self.spool, self.segment, self.position, self.end, 0)[:-4]
         return raw + crc32(raw).to_bytes(4, "little")
 
 
 def parse_mark(raw: bytes) -> Mark | None:
-    """The mark in these bytes, if they are one."""
+    """Parses a mark; None if the bytes are not one."""
     if len(raw) != _MARK_FORM.size or crc32(raw[:-4]) != int.from_bytes(raw[-4:], "little"):
         return None
     magic, spool, segment, position, end, _ = _MARK_FORM.unpack(raw)
@@ -60,7 +61,7 @@ def parse_mark(raw: bytes) -> Mark | None:
 
 
 def read_mark(folder: Path) -> Mark | None:
-    """The mark, or None where nothing has ever been written."""
+    """Reads the mark; None where nothing has ever been written."""
     # A read may fall into the middle of a write, which takes less than a microsecond: the next one will not.
     for _ in range(_TRIES):
         try:
@@ -74,29 +75,29 @@ def read_mark(folder: Path) -> Mark | None:
 
 
 class MarkFile:
-    """The mark's file, open for writing: always overwritten in place, so that it needs no room on a full disk."""
+    """File of the mark, open for writing: always overwritten in place, so that it needs no room on a full disk."""
 
     def __init__(self, folder: Path) -> None:
         self._file = os.open(folder / MARK, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def write(self, mark: Mark) -> None:
-        """Shows readers everything up to here."""
+        """Publishes a mark: readers may read up to here."""
         os.pwrite(self._file, mark.to_bytes(), 0)
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         os.close(self._file)
 
 
 class PositionsFile:
-    """The index of the segment that grows; begun anew when the spool is opened."""
+    """Position index of the newest segment; begun anew when the spool is opened."""
 
     def __init__(self, segment: Path) -> None:
         self._file = os.open(segment.with_suffix(INDEX), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         self._next = SEGMENT_HEADER + STRIDE
 
     def add(self, first: int, position: int) -> None:
-        """Takes note of a frame, if the last one noted is far enough away. Frames come in order."""
+        """Notes a frame, if the last noted one is far enough away. Frames come in order."""
         if position >= self._next:
             self._next = position + STRIDE
             # A hint that cannot be written is only one that is missing.
@@ -104,12 +105,12 @@ class PositionsFile:
                 os.write(self._file, _POSITION.pack(first, position))
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         os.close(self._file)
 
 
 def position_before(segment: Path, offset: int) -> tuple[int, int] | None:
-    """A frame at or before the event, close to it: its first event, and where the index says that it lies."""
+    """Frame at or shortly before the event: its first event, and its place by the index."""
     try:
         raw = segment.with_suffix(INDEX).read_bytes()
     except FileNotFoundError:
@@ -120,13 +121,13 @@ def position_before(segment: Path, offset: int) -> tuple[int, int] | None:
 
 
 def save_keys(segment: Path, keys: list[Keyed]) -> None:
-    """Writes down the keys of a full segment, so that nobody need walk through it again."""
+    """Writes the keys of a full segment, so that nobody need scan it again."""
     raw = b"".join(map(Keyed.to_bytes, keys))
     segment.with_suffix(KEYS).write_bytes(_KEYS_MAGIC + crc32(raw).to_bytes(4, "little") + raw)
 
 
 def load_keys(segment: Path) -> Iterator[Keyed] | None:
-    """Keys that save_keys wrote; None if the file is missing, or not all there because it was never fsynced."""
+    """Keys that save_keys wrote; None if the file is missing, or incomplete because it was never fsynced."""
     try:
         raw = segment.with_suffix(KEYS).read_bytes()
     except FileNotFoundError:

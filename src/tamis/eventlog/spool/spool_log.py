@@ -1,4 +1,4 @@
-"""The one who writes a spool: appends that come together share one write and one fsync."""
+"""Event log in a spool folder, and its writer: concurrent appends share one write and one fsync (group commit)."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from tamis.eventlog.spool.segments import MOST_BYTES, NO_KEY, SegmentFile, sweep
 from tamis.eventlog.spool.tail import Events, Files, Tail
 
 SEGMENT_BYTES: Final = 1 << 26
-# One write takes no more than this, so that it is over soon and nobody waits long for the next.
+# Size limit of one write, so that it is over soon and nobody waits long for the next.
 _GROUP_BYTES: Final = 1 << 24
-# Small appends become one frame up to here: a reader of few events still need not read many.
+# Small appends are joined into one frame up to here: a reader of few events still need not read many.
 _FRAME_BYTES: Final = 1 << 20
 _WAITING_BYTES: Final = 1 << 28
 
 
 @dataclass(slots=True, eq=False)
 class _Append:
-    """Events on their way. `answer` is settled once: when they are durable, or will not be."""
+    """Events to append. `answer` is settled once: when they are durable, or will not be."""
 
     events: Events
     nbytes: int
@@ -44,11 +44,11 @@ class _Append:
 
 
 class SpoolWriter:
-    """Appends to a spool, from any thread. There is one a folder: it holds the folder's lock.
+    """Writer of a spool, for any thread. One per folder: it holds the folder's lock.
 
-    `submit` only queues; a thread takes all that waits as one group, writes and syncs it, moves the durable mark, and
-    settles the answers. If any of this fails the group is taken back and all of it told so: the spool is as it was.
-    Only that thread touches `_tail` and `_taken`; `_waiting`, `_bytes` and `_closing` are shared under `_wake`.
+    `submit` only queues; a thread takes all queued appends as one group, writes and syncs it, moves the durable mark,
+    and settles the answers. If any of this fails the group is rolled back and all its answers fail: the spool is as it
+    was. Only that thread touches `_tail` and `_taken`; `_waiting`, `_bytes` and `_closing` are shared under `_wake`.
     """
 
     def __init__(self, folder: str | Path, *, segment_bytes: int = SEGMENT_BYTES, files: Files = SegmentFile) -> None:
@@ -68,7 +68,7 @@ class SpoolWriter:
         key: str | None = None,
         content: pa.Array | None = None,
     ) -> Future[Receipt]:
-        """Queues events; the answer comes when they are durable.
+        """Queues events; the answer is settled when they are durable.
 
         The answer, or this call, may be NotAppended (nothing was kept); the answer IdempotencyConflict if the key was
         used for others before, by their `content` if it is given, else by the bodies. ValueError: there are not as many
@@ -94,7 +94,7 @@ class SpoolWriter:
         return append.answer
 
     def close(self) -> None:
-        """Writes what waits, and gives up the lock."""
+        """Writes queued events, and releases the lock."""
         with self._wake:
             self._closing = True
             self._wake.notify()
@@ -114,7 +114,7 @@ class SpoolWriter:
             self._tail.close()
 
     def _take(self) -> bool:
-        """Waits for appends and takes a group of them. False when there will be no more."""
+        """Waits for appends and takes a group of them. Returns False when there will be no more."""
         with self._wake:
             while not (self._waiting or self._closing):
                 self._wake.wait()
@@ -157,7 +157,7 @@ class SpoolWriter:
             self._answer_repeat(append, now, refusal)
 
     def _answer_repeat(self, append: _Append, now: int, refusal: NotAppended | None) -> None:
-        """Gives the receipt of the append that came first under the key; its outcome is known by now."""
+        """Settles a repeat with the receipt of the first append under the key; its outcome is known by now."""
         known = self._tail.keys.find(append.events.key, now)
         if known is None:
             append.answer.set_exception(refusal or NotAppended("there is nothing under this key"))
@@ -192,11 +192,11 @@ def _frames(appends: Iterable[_Append]) -> list[Events]:
     return [events for events in frames if len(events.ids)]
 
 
-# The event log that needs nothing but a folder.
+# Event log that needs nothing but a folder.
 
 
 class SpoolLog(SpoolReader):
-    """A spool folder as an event log. The writer, and with it the lock, is taken by the first append at the latest."""
+    """Event log in a spool folder. The writer, and with it the lock, is opened by the first append at the latest."""
 
     shared = None
 

@@ -1,4 +1,4 @@
-"""The end of a spool, where it grows: the newest segment, the durable mark, and the keys of the last day."""
+"""Tail of a spool, where it grows: newest segment, durable mark, keys of the last day, and crash recovery."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from tamis.eventlog.spool.segments import (
 )
 from tamis.eventlog.spool.side_files import MARK, Mark, MarkFile, PositionsFile, load_keys, parse_mark, save_keys
 
-# Recovery of the newest segment after a crash, when a writer opens it.
+# Crash recovery of the newest segment, when a writer opens it.
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """The good part of a segment: its frames with their places, where it ends, and whether bytes lie behind that."""
+    """Valid part of a segment: its frames with their places, its end, and True if bytes lie behind that."""
 
     frames: list[tuple[int, FrameHeader]]
     position: int
@@ -52,10 +52,10 @@ class Recovered:
 
 
 def recover(segment: Path, start: SegmentHeader, mark: Mark | None) -> Recovered:
-    """Every frame of the newest segment, as far as it goes.
+    """Recovers the newest segment: every whole frame, up to the first that is not.
 
     Up to the mark all must be there: anything else is damage. Behind it a crash may have left a frame that was being
-    written; whole frames are kept, although nobody was told of them, and the first that is not whole ends the segment.
+    written; whole frames are kept, although they were never acknowledged, and the first torn one ends the segment.
     """
     raw = memoryview(segment.read_bytes())
     durable = mark.position if mark is not None and mark.segment == start.first else SEGMENT_HEADER
@@ -83,7 +83,7 @@ def recover(segment: Path, start: SegmentHeader, mark: Mark | None) -> Recovered
 
 
 def walk(segment: Path, end: int) -> Iterator[FrameHeader]:
-    """The headers of a full segment, whose events end before `end`."""
+    """Headers of a full segment, whose events end before `end`."""
     start = read_segment_header(segment)
     with segment.open("rb") as file:
         position, first = SEGMENT_HEADER, start.first
@@ -107,7 +107,7 @@ def keyed(headers: Iterable[FrameHeader]) -> Iterator[Keyed]:
 
 
 def _written_later(raw: memoryview, position: int, spool: bytes) -> bool:
-    """True if a frame lies behind that was written when what lies here was durable already.
+    """True if a frame lies behind that was written when the bytes here were durable already.
 
     The frames of one write may reach the disk in any order, so a whole one behind a torn one is no sign of damage;
     one of a later write is, for it was only begun after an fsync.
@@ -140,7 +140,7 @@ class Events:
 
 
 class Tail:
-    """The newest segment, open for writing; for one thread. `end` is the number of the next event.
+    """Newest segment, open for writing; for one thread. `end` is the number of the next event.
 
     `_good` is where the segment's durable frames end: the mark says the same. Bytes behind it are taken back before
     anything else is written; where that is not certain (`_spoilt`), the next append begins a new segment.
@@ -171,7 +171,7 @@ class Tail:
             raise
 
     def append(self, frames: Sequence[Events], now: int) -> None:
-        """All of them, durable and shown to readers; or OSError, and it is as if nothing had been asked."""
+        """Appends frames, durable and visible to readers; or raises OSError, with nothing changed."""
         if not frames:
             return
         if self._spoilt or self._good >= self._segment_bytes:
@@ -205,7 +205,7 @@ class Tail:
             self._note(place, header)
 
     def close(self) -> None:
-        """Lets go of the files, the lock last."""
+        """Closes the files, the lock last."""
         self._file.close()
         self._positions.close()
         self._mark.close()
@@ -243,7 +243,7 @@ class Tail:
             self._note(place, frame)
 
     def _remember_full(self, firsts: Sequence[int]) -> None:
-        """The keys of full segments that ended within the last day."""
+        """Loads the keys of full segments that ended within the last day."""
         oldest = microseconds() - self.keys.kept
         for first, following in pairwise(firsts):
             if read_segment_header(segment_path(self._folder, following)).created < oldest:
@@ -254,7 +254,7 @@ class Tail:
                 self.keys.add(one)
 
     def _note(self, position: int, header: FrameHeader) -> None:
-        """Takes note of a durable frame: where it lies, and under which key it came."""
+        """Notes a durable frame: its place, and its key."""
         self._positions.add(header.first, position)
         if header.key != NO_KEY:
             (one,) = keyed([header])
@@ -279,7 +279,7 @@ class Tail:
         self._segment, self._good, self._spoilt = self.end, SEGMENT_HEADER, False
 
     def _take_back(self) -> None:
-        """After a failure: what was written is cut off, so that it is not found again."""
+        """Rolls a failed write back: its bytes are cut off, so that they are not found again."""
         try:
             self._file.truncate(self._good)
         except OSError:
@@ -299,7 +299,7 @@ def _locked(path: Path) -> int:
 
 
 def _mark_left(folder: Path) -> Mark | None:
-    """The mark as the last writer left it; None if it has to be found out anew."""
+    """Mark as the last writer left it; None if it has to be computed anew."""
     try:
         return parse_mark((folder / MARK).read_bytes())
     except FileNotFoundError:

@@ -1,5 +1,6 @@
-"""Grid of any matchers on any workloads: one cell each, measured in its own process, so that none can stop the
-others."""
+"""Grid of any matchers on any workloads: workloads saved to be mapped, one cell each in a measuring process, and cells
+checked against each other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Covering by diagrams: the conjunctions of a covering table as decision diagrams, evaluated for every new one."""
+"""Covering by decision diagrams: conjunctions of a covering table, added, removed, and related to a new one; attribute
+order from past filters.
+"""
 
 from __future__ import annotations
 

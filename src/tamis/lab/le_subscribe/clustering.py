@@ -1,5 +1,6 @@
-"""Le Subscribe's equality-preferred matchers: conjunctions in clusters by the columns and values of their
-equalities."""
+"""Le Subscribe's equality-preferred matchers, with counting or quarantine: conjunctions in clusters, hashed by columns
+and values of equalities.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Content-based network: a tree of nodes whose links filter by the ranges behind them; regions, messages and their
-trees.
+"""Content-based network: a tree of nodes whose links filter by the boxes behind them; and regions, messages and spread
+trees of all networks.
 
 Regions, `Post`, `Way` and `Network` are the common part of this network and that of zones.py.
 """

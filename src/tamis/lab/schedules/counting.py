@@ -1,5 +1,6 @@
-"""Counts of the evaluations that schedules need on P0's workloads, and the base of schedules that walk
-subscriptions."""
+"""Counts of evaluations that schedules need on P0's workloads, with bounds and recovery; and the base of schedules that
+walk subscriptions in order.
+"""
 
 from __future__ import annotations
 

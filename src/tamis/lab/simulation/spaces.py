@@ -1,4 +1,6 @@
-"""Spaces of subscriptions that share a network, and the encoding of join messages as regions of boxes in them."""
+"""Spaces of subscriptions that share a network, and join messages encoded for them: regions of boxes, payload numbers,
+and sizes.
+"""
 
 from __future__ import annotations
 

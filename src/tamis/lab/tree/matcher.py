@@ -1,4 +1,6 @@
-"""Matcher `tree`: Gryphon's matching tree behind the protocol of all matchers, with changes in place."""
+"""Matcher `tree`: Gryphon's matching tree behind the protocol of all matchers, changed in place under a readers-writer
+lock.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Matching tree (Aguilera et al., PODC 1999): nodes test attributes, edges are results, *-edges skip unwanted
-attributes."""
+"""Matching tree (Aguilera et al., PODC 1999): its options, conjunctions added as paths of tests and *-edges, and
+factoring by index attributes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Matching in the tree: events walk down the edge of their value, the ranges that hold, and the *-edge (P1 §3)."""
+"""Matching in the tree: events walk down the edge of their value, the ranges that hold, and the *-edge (P1 §3); and
+paths retraced from leaves.
+"""
 
 from __future__ import annotations
 

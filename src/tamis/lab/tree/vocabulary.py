@@ -1,4 +1,6 @@
-"""Vocabulary of the matching tree: integer keys of values and constants, which never change whatever is added later."""
+"""Vocabulary of the matching tree: integer keys of values and constants, which never change, and the dictionaries of
+strings behind them.
+"""
 
 from __future__ import annotations
 

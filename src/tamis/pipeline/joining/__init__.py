@@ -1,1 +1,1 @@
-"""Joins on Spark: changes of tables in, changes of contents out; the tables are Spark's state."""
+"""Joins on Spark: changes of tables in, changes of results out; the tables are Spark's state."""

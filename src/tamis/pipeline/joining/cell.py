@@ -1,4 +1,4 @@
-"""One cell of the tables in a worker's memory: what it was told so far, and what the next batch does to contents."""
+"""Cell: tables and subscriptions of one state group in a worker's memory, and its log of entries."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tamis.pipeline.joining.packing import (
 from tamis.pipeline.workers.inputs import VIOLATION
 from tamis.schema import Schema
 
-# Changes of contents as rows: whose, whether added or removed, the result as JSON, and the event that did it.
+# Changes of contents as rows: subscription, added or removed, the result as JSON, and the event that caused it.
 
 CHANGES = pa.schema(
     [
@@ -57,7 +57,7 @@ _ALL = pa.schema([*_CHANGES, *(field for field in DEAD if field.name not in CHAN
 
 
 def row_changes(server: JoinServer, applied: Applied, order: Int64s, without: Mapping[str, object]) -> pa.Table:
-    """Changes of a batch, but for some subscriptions. `order` has the numbers of the batch's events."""
+    """Changes of a batch, without those of excluded subscriptions. `order` has the numbers of the batch's events."""
     tables = []
     for told in server.results(applied).tables:
         kept = told
@@ -70,7 +70,7 @@ def row_changes(server: JoinServer, applied: Applied, order: Int64s, without: Ma
 
 
 def contents(server: JoinServer, ids: Iterable[str], order: int | None) -> pa.Table:
-    """All that subscriptions have, as added."""
+    """Content of subscriptions, as added rows."""
     tables = []
     for id in ids:
         rows = server.content(id)
@@ -80,7 +80,7 @@ def contents(server: JoinServer, ids: Iterable[str], order: int | None) -> pa.Ta
 
 
 def numbered(tables: list[pa.Table]) -> pa.Table:
-    """The tables together; of changes that are alike each has its number, so that they can be told apart."""
+    """Concatenates the tables and numbers equal changes, so that they can be told apart."""
     table = pa.concat_tables(tables).combine_chunks() if tables else CHANGES.empty_table()
     if not table.num_rows:
         return CHANGES.empty_table()
@@ -118,14 +118,15 @@ def _structs(rows: list[Shown], text: str, schema: Schema) -> pa.StructArray:
 
 @dataclass(frozen=True, slots=True)
 class Unpacker:
-    """Answers in, rows of changes out, or with `dead` those of dead letters too; a row has nulls where the other has
-    its columns."""
+    """Unpacks answers into rows of changes, or with `dead` of dead letters too; a row has nulls where the other has its
+    columns.
+    """
 
     dead: bool
 
     @property
     def columns(self) -> pa.Schema:
-        """Of the rows."""
+        """Schema of the rows."""
         return _ALL if self.dead else _CHANGES
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -151,7 +152,8 @@ _LEAST = 20_000  # events that may be logged whatever the tables' size
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One step in the life of a cell: the events of a batch, and how its subscriptions changed; or all of it so far.
+    """Entry of a cell's log: the events of a batch, and changes of its subscriptions; or a summary of all entries so
+    far.
 
     The cell is what its entries make of it, one after the other, so they are all that has to be kept. `known` has the
     ids that came, with a digest of the text, null for those that went. `clock` is the greatest time in the batch, where
@@ -168,7 +170,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Output of a step: changes of contents (`CHANGES`), and events that tables refused (`DEAD`)."""
+    """Output of a step: changes of contents (`CHANGES`), and refused events (`DEAD`)."""
 
     changes: pa.Table
     dead: pa.Table
@@ -194,7 +196,7 @@ class Cell:
         self.room = None if self.lateness is None else WaitingRoom(self.lateness)
 
     def follow(self, texts: Mapping[str, str]) -> None:
-        """Serves these subscriptions, as far as they are the cell's, and no others."""
+        """Sets the cell's subscriptions to those of these that belong to it."""
         if texts is self.texts:
             return
         gone = [id for id, text in self.texts.items() if texts.get(id) != text and id in self.server]
@@ -204,7 +206,7 @@ class Cell:
         self.texts = texts
 
     def replay(self, entry: Entry) -> None:
-        """A step of the past, of which nobody is told."""
+        """Applies an entry of the past, without output."""
         if entry.whole is not None:
             told = json.loads(entry.whole)
             restore_tables(self.server, one_batch(from_blob(entry.events or b"")), told["latest"])
@@ -221,7 +223,7 @@ class Cell:
         self._learn(entry.known)
 
     def step(self, packs: list[bytes], clock: int | None = None) -> tuple[Entry, Told]:
-        """The events of a batch, in any number of packs. Subscriptions that are new are told of all they have."""
+        """Applies the events of a batch, in any number of packs. New subscriptions output their whole content."""
         fresh, known = self._news()
         arrived = _together(packs)
         self.logged += 0 if arrived is None else arrived.num_rows
@@ -238,7 +240,7 @@ class Cell:
         return entry, Told(changes, pa.concat_tables([late, self._dead(applied.refused, events, order)]))
 
     def whole(self) -> Entry:
-        """State that stands for all steps so far."""
+        """Summary entry that stands for all steps so far."""
         rows, latest = kept_tables(self.server)
         self.logged = 0
         told: dict[str, object] = {"latest": latest}
@@ -250,11 +252,11 @@ class Cell:
 
     @property
     def bloated(self) -> bool:
-        """True if what was logged is much more than what is there."""
+        """True if the log is much larger than the state."""
         return self.logged > _LEAST and self.logged > 2 * row_count(self.server)
 
     def _news(self) -> tuple[dict[str, str], bytes | None]:
-        """Subscriptions that are new to the cell, and what is to be known of them and of those that went."""
+        """Subscriptions that are new to the cell, and the record of them and of removed ones."""
         if self.met is self.texts:
             return {}, None
         self.met = self.texts
@@ -301,7 +303,7 @@ class Cell:
 
 
 def _together(packs: list[bytes]) -> pa.Table | None:
-    """The events of all packs in order, with the numbers they are ordered by as the last column."""
+    """Events of all packs in order, with their order numbers as the last column."""
     if not packs:
         return None
     table = pa.concat_tables([from_blob(pack) for pack in packs], promote_options="default")
@@ -309,7 +311,7 @@ def _together(packs: list[bytes]) -> pa.Table | None:
 
 
 def _parted(table: pa.Table) -> tuple[pa.RecordBatch | None, Int64s]:
-    """Events, and the numbers they are ordered by; None if there are none."""
+    """Events and their order numbers; None if there are none."""
     if not table.num_rows:
         return None, np.zeros(0, np.int64)
     events = one_batch(table)

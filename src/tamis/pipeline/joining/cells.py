@@ -1,4 +1,4 @@
-"""Cells that hold the rows of tables: each is a group of Spark's state."""
+"""Partitioning of join tables into cells, each a group of Spark's state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _DIVISIBLE = 5040
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Rows of some tables, spread over cells by the value of an attribute; or, without one, all rows in every cell.
+    """Partitioning of some tables' rows over cells by the value of an attribute; or, without one, all rows in every
+    cell.
 
     By an attribute, a cell serves all the subscriptions of the placement, for the rows that it has. Without one, it
     serves its share of the subscriptions, for all rows.
@@ -43,7 +44,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """All cells of a query: `parts` for each placement, numbered one placement after the other.
+    """Cells of a query: `parts` for each placement, numbered one placement after the other.
 
     A query's cells never change: rows are where they were put. So the choice is made once, and kept with the state.
     """
@@ -93,7 +94,7 @@ class Cells:
 
     @property
     def about(self) -> str:
-        """The cells in one text, by which state knows its own."""
+        """Text by which saved state recognises its cells."""
         return json.dumps([self.parts, [[one.attribute, one.tables] for one in self.placements]])
 
     def labels(self) -> list[int]:
@@ -105,7 +106,7 @@ class Cells:
         return {label: number for number, label in enumerate(self.labels())}
 
     def of_events(self, table: str, own: pa.RecordBatch) -> list[tuple[int, Int64s | None]]:
-        """The cells that rows of a table go to, and which of the rows; None for all of them."""
+        """Cells that rows of a table go to, with the rows for each; None for all of them."""
         found: list[tuple[int, Int64s | None]] = []
         for number, placement in enumerate(self.placements):
             if table not in placement.tables:
@@ -119,13 +120,13 @@ class Cells:
         return found
 
     def speaks_for(self, cell: int, table: str) -> bool:
-        """True if it is this cell, of all that take an event of a table, which says that it is refused."""
+        """True if this cell, of all that take an event of a table, reports its refusal."""
         placement, place = divmod(cell, self.parts)
         first = next(number for number, one in enumerate(self.placements) if table in one.tables)
         return placement == first and (place == 0 or self.placements[placement].attribute is not None)
 
     def of_subscriptions(self, texts: Mapping[str, str], schema: Schema) -> dict[int, dict[str, str]]:
-        """The texts by the cell that serves them, or the cells; -1 for those that none can serve."""
+        """Texts by the cells that serve them; -1 for those that none can serve."""
         found: dict[int, dict[str, str]] = {}
         ids = list(texts)
         for block in bind_joins(list(texts.values()), schema).blocks:
@@ -145,7 +146,7 @@ class Cells:
 
 
 def _spreading(signature: Signature, schema: Schema) -> str | None:
-    """An attribute that all tables agree on, by whose value their rows can be spread."""
+    """Attribute that all tables agree on, by whose value their rows can be partitioned."""
     first, *others = signature.tables
     for attribute in schema.tables[first].join:
         agreed = all(attribute in signature.between(first, other) for other in others)
@@ -155,7 +156,7 @@ def _spreading(signature: Signature, schema: Schema) -> str | None:
 
 
 def _spreads(table: Table, attribute: str) -> bool:
-    """True if what becomes of a row depends only on rows with the same value of the attribute.
+    """True if the fate of a row depends only on rows with an equal value of the attribute.
 
     A key without it may come again with another value; retention looks at all rows of the table.
     """
@@ -165,7 +166,7 @@ def _spreads(table: Table, attribute: str) -> bool:
 
 
 def _buckets(values: pa.Array, parts: int) -> Int64s:
-    """Equal values have equal buckets, in any process."""
+    """Hash buckets: equal values have equal buckets, in any process."""
     if pa.types.is_timestamp(values.type):
         values = values.cast(pa.int64())
     if pa.types.is_floating(values.type):

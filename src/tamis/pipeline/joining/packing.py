@@ -1,4 +1,4 @@
-"""Packing of events on their way to the tables: checked, and those of each cell put together.
+"""Packing of join events into one row per cell: events checked, ordered, held back for lateness, and encoded.
 
 Spark's state API hands rows to Python one by one, each as an object. A pack is one row, however many events it has.
 """
@@ -27,12 +27,12 @@ from tamis.schema import EVENT_TYPE, Schema
 from tamis.schema.timestamps import to_datetime
 from tamis.schema.values import write_base64
 
-# Events that wait until no earlier one is expected any more.
+# Late events: events wait until no earlier one is expected any more.
 
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """Allowance for late events: by which attribute, a timestamp, and by how many microseconds.
+    """Allowance for late events: the timestamp attribute, and the number of microseconds.
 
     The watermark is so much before the greatest time that was seen in any cell. With `at_once` nothing more comes, so
     that nothing waits.
@@ -45,7 +45,7 @@ class Lateness:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """Events to be handled now, by time and then in the order of coming; and those too late, after `watermark`."""
+    """Events past the watermark, by time and then in order of arrival; and those too late, after `watermark`."""
 
     due: pa.Table
     late: pa.Table
@@ -53,7 +53,7 @@ class Admitted:
 
 
 class WaitingRoom:
-    """Events that came, and whose time the watermark has not reached.
+    """Buffer of events whose time the watermark has not reached.
 
     An event without a time (a delete may have none) counts as of the greatest time there was when it came.
     """
@@ -107,7 +107,7 @@ class WaitingRoom:
 
 
 def times_of(events: pa.Table | pa.RecordBatch, by: str) -> pa.ChunkedArray | pa.Array | None:
-    """Microseconds, null where the attribute is absent; None where there is no such column."""
+    """Microseconds, null where the attribute is absent; None without such a column."""
     if by not in events.schema.names:
         return None
     column = events[by] if isinstance(events, pa.Table) else events.column(by)
@@ -115,7 +115,7 @@ def times_of(events: pa.Table | pa.RecordBatch, by: str) -> pa.ChunkedArray | pa
 
 
 def said(microseconds: int | None) -> str:
-    """A time as people read it."""
+    """Time for people."""
     moment = "" if microseconds is None else to_datetime(microseconds)
     return moment.isoformat() if isinstance(moment, datetime) else str(moment)
 
@@ -124,7 +124,7 @@ def _least(watermark: int | None) -> int:
     return int(np.iinfo(np.int64).min) if watermark is None else watermark
 
 
-# Arrow tables as bytes: a table is one value to Spark, on its way and in its state.
+# Arrow tables as bytes: a table is one value to Spark, in transit and in its state.
 
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
@@ -141,7 +141,7 @@ def from_blob(blob: bytes) -> pa.Table:
 
 
 def one_batch(table: pa.Table) -> pa.RecordBatch:
-    """The rows of a table in one piece."""
+    """Rows of a table in one batch."""
     batches = table.combine_chunks().to_batches()
     return (
         batches[0]
@@ -150,11 +150,11 @@ def one_batch(table: pa.Table) -> pa.RecordBatch:
     )
 
 
-# Results as JSON texts, a column at a time.
+# Results as JSON texts, encoded a column at a time.
 
 
 def json_texts(rows: pa.StructArray) -> pa.StringArray:
-    """One object a row, without what is absent; equal rows have equal texts."""
+    """Rows as JSON objects, without absent attributes; equal rows have equal texts."""
     members = [
         pc.binary_join_element_wise(json.dumps(field.name, ensure_ascii=False), _values(column), ": ")
         for field, column in zip(rows.type, rows.flatten(), strict=True)
@@ -194,13 +194,13 @@ def _floats(column: pa.Array) -> pa.Array:
 
 
 def _by_value(column: pa.Array, write: Any) -> pa.Array:
-    """Each value that occurs is written once."""
+    """Encodes each distinct value once."""
     encoded = column.dictionary_encode()
     return pa.array([write(value) for value in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
 
 
 def json_value(value: Any) -> str:
-    """A value, or a dict of them; bytes are base64, as in events."""
+    """JSON of a value, or of a dict of them; bytes are base64, as in events."""
     return json.dumps(value, ensure_ascii=False, default=_plain)
 
 
@@ -225,7 +225,7 @@ _ROWS_A_PARTITION = 33
 
 @dataclass(frozen=True, slots=True)
 class Packer:
-    """Rows in, packs out. A pack has events of one cell: the attributes, and last the number they are ordered by.
+    """Packs rows by cell. A pack has the attributes of a cell's events, and last their order number.
 
     `order` is the column that has that number; without one it is the position of the row. Every cell gets a pack of
     every task, if an empty one, which has the greatest `time` of the task's events: all cells see all batches. Dead
@@ -256,7 +256,7 @@ class Packer:
             yield _pack(label, None, None, clock)
 
     def _packs(self, events: pa.RecordBatch, order: Int64s) -> dict[int, bytes]:
-        """The events of each cell that has any."""
+        """Packed events of each cell that has any."""
         tables = tables_of(events, self.reader.schema)
         chosen: dict[int, list[Int64s]] = {}
         for number, name in enumerate(self.reader.schema.tables):
@@ -281,12 +281,12 @@ class Packer:
 
 
 def dead_letters(events: pa.Array, violations: pa.ListArray, order: Int64s) -> pa.Table:
-    """Events as texts, with all that is wrong with each."""
+    """Invalid events as texts, with all their violations."""
     return pa.Table.from_arrays([events, violations.cast(DEAD.field("violations").type), pa.array(order)], schema=DEAD)
 
 
 def tables_of(events: pa.RecordBatch, schema: Schema) -> Int64s:
-    """The table of each event of a canonical batch by its number, -1 for those of none."""
+    """Table number of each event of a canonical batch, -1 for events of no table."""
     names = list(schema.tables)
     default = schema.default_event_type
     found = np.full(events.num_rows, names.index(default) if default in names else _NONE, np.int64)
@@ -304,13 +304,13 @@ def tables_of(events: pa.RecordBatch, schema: Schema) -> Int64s:
 
 
 def as_texts(events: pa.RecordBatch) -> pa.Array:
-    """Events as JSON, without what is absent."""
+    """Events as JSON, without absent attributes."""
     rows = ({name: value for name, value in row.items() if value is not None} for row in events.to_pylist())
     return pa.array([json_value(row) for row in rows], pa.string())
 
 
 def _whole(column: pa.Array) -> Int64s:
-    """Numbers to order by; timestamps are microseconds."""
+    """Order numbers; timestamps are microseconds."""
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", column.type.tz))
     return column.cast(pa.int64()).fill_null(_NONE).to_numpy(zero_copy_only=False)
@@ -325,14 +325,14 @@ def _later(clock: int | None, times: pa.Array | None) -> int | None:
     return clock if latest is None else latest if clock is None else max(clock, latest)
 
 
-# The join subscriptions of a snapshot, as a worker has them open.
+# Join subscriptions of a snapshot, opened in a worker.
 
 _KEPT = 2  # the newest version and the one before it: a replay may run beside a first run
 _OPEN: OrderedDict[Part, Mapping[str, str]] = OrderedDict()
 
 
 def join_texts(part: Part) -> Mapping[str, str]:
-    """Texts by id; the same mapping for the same part, as long as it is kept."""
+    """Texts by id; one cached mapping per part."""
     texts = _OPEN.pop(part, None)
     if texts is None:
         texts = dict(_pairs(read_joins(part.base)))

@@ -1,4 +1,4 @@
-"""The tables as Spark's state: what `transformWithState` calls for each cell."""
+"""Stateful processor of Spark (`transformWithState`) that keeps each cell's tables in state."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Row
     from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-# As types, not in words: words are sent to the JVM to be read, by every task anew.
+# Types, not DDL strings: the JVM would parse those in every task anew.
 _NUMBER, _TEXT, _BLOB = LongType(), StringType(), BinaryType()
 HEAD = StructType().add("last", _NUMBER).add("first", _NUMBER).add("token", _TEXT).add("about", _TEXT)
 PLACE = StructType().add("number", _NUMBER)
@@ -37,7 +37,7 @@ _ROWS_A_BLOB = 200_000
 
 @dataclass(slots=True)
 class _Open:
-    """A cell in memory, and the entry that it is as of: its number, and the token that was written with it.
+    """Cell in memory, and the entry that it is as of: its number, and the token that was written with it.
 
     `first` is the entry with which the log begins, as of when the cell was opened.
     """
@@ -48,14 +48,14 @@ class _Open:
     first: int = 1
 
 
-# Cells that this worker process has in memory. What is here is used only if its token is that of an entry in the state,
-# which was written in one with the state itself: a step that was not committed left a token that is nowhere.
+# Cells in this worker's memory. A cell is used only if its token is that of an entry in the state, which was committed
+# together with the state itself: a step that was not committed left a token that is nowhere.
 _OPEN: OrderedDict[tuple[str, int], _Open] = OrderedDict()
 _KEPT = 64
 
 
 class TablesProcessor(StatefulProcessor):
-    """Keeps a cell as a log of entries in a map state, with a value state that says where the log begins and ends.
+    """Keeps a cell as a log of entries in a map state, with a value state for the log's beginning and end.
 
     To be handed to `transformWithState`. A worker that has the cell in memory reads no more than the head and writes
     one entry; another reads the entries it lacks. A log that is much longer than the tables is replaced by one entry.
@@ -103,7 +103,7 @@ class TablesProcessor(StatefulProcessor):
         """Nothing is held beyond a batch."""
 
     def _opened(self, name: tuple[str, int], snapshot: Snapshot) -> _Open:
-        """The cell as of the head of the log; not in `_OPEN` any more, for it is about to change."""
+        """Cell as of the head of the log; removed from `_OPEN`, for it is about to change."""
         held = _OPEN.pop(name, None)
         number = self._cells.numbers()[name[1]]
         new = _Open(Cell(self._cells, number, snapshot.schema, lateness=self._lateness), 0, "")
@@ -126,7 +126,7 @@ class TablesProcessor(StatefulProcessor):
         return held
 
     def _is_past(self, held: _Open, first: int, last: int, token: str) -> bool:
-        """True if a cell in memory is what the log was at some time."""
+        """True if a cell in memory is an earlier state of the log."""
         if held.last == last:
             return held.token == token
         return first <= held.last < last and self._entry(held.last)[0] == held.token

@@ -1,1 +1,3 @@
-"""A table of subscriptions that changes while streams run: versions on disk, and who uses which."""
+"""Subscription table: subscriptions that change while streams run, as versions on disk, with their readers and
+operators.
+"""

@@ -1,6 +1,6 @@
-"""Operators in the pipeline: how they reach the workers, and how what these learn comes back.
+"""Operators on Spark: sent to the workers, with the costs and selectivities that workers learn collected in a ledger.
 
-Ledger of operators: reports of workers added up on the driver, for people and for the workers of later batches.
+The ledger adds up the workers' reports on the driver, for people and for the workers of later batches.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyspark import Accumulator, SparkContext
 
 
-# What was learned of operators, as a file beside the index: written by the driver, read by workers.
+# Observations of operators as a file beside the index: written by the driver, read by workers.
 
 LEARNED = "learned.arrow"
 
@@ -48,7 +48,7 @@ _COLUMNS = pa.schema(
 
 
 def write_learned(path: Path, seen: Mapping[str, Seen]) -> None:
-    """Writes or overwrites the file; whoever reads it sees the old content or the new."""
+    """Writes or overwrites the file; concurrent readers see the old content or the new."""
     names = pa.array(list(seen), pa.string()).take(
         pa.array(np.repeat(np.arange(len(seen)), [*map(len, seen.values())]))
     )
@@ -62,7 +62,7 @@ def write_learned(path: Path, seen: Mapping[str, Seen]) -> None:
 
 
 def read_learned(path: Path) -> dict[str, Seen]:
-    """By operator; empty where there is no file."""
+    """Reads the observations by operator; empty without a file."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -78,7 +78,7 @@ def read_learned(path: Path) -> dict[str, Seen]:
 
 
 def stamp(path: str) -> tuple[int, int] | None:
-    """Other for another content; None where there is no file."""
+    """Stamp that differs for another content; None without a file."""
     try:
         about = Path(path).stat()
     except FileNotFoundError:
@@ -88,18 +88,19 @@ def stamp(path: str) -> tuple[int, int] | None:
 
 _LOG = logging.getLogger(__name__)
 
-# Workers plan anew when the file changes, which costs: it is written when there is twice as much to know, and once
-# much is known, when half of that has faded.
+# Growth and decay after which the file is written, since workers replan when it changes, which costs: when there is
+# twice as much to know, and once much is known, when half of that has faded.
 _FIRST = 64
 
-# By name; kept by whom they belong to.
+# Ledgers by name; kept by their owners.
 _LEDGERS: WeakValueDictionary[str, Ledger] = WeakValueDictionary()
-# Those of folders, whose readers may come and go, stay as long as the process does.
+# Ledgers of folders, whose readers may come and go; they stay as long as the process does.
 _OF_FOLDERS: dict[str, Ledger] = {}
 
 
 class Ledger:
-    """Observations of predicates, which fade, and tallies of operators, of all workers that told `name`.
+    """Ledger of operators: observed costs and selectivities, which fade, and tallies, of all workers that report to
+    `name`.
 
     `path` is the file that the workers start from. Indexes of this process that `follow` get every lesson too. Reports
     come in on Spark's threads; any thread may ask.
@@ -118,12 +119,12 @@ class Ledger:
 
     @classmethod
     def at(cls, path: Path) -> Ledger:
-        """The one of a folder's file, the same whenever it is asked for."""
+        """Ledger of a folder's file, always one and the same."""
         name = str(path)
         return _OF_FOLDERS.setdefault(name, _LEDGERS.get(name) or cls(name, path))
 
     def follow(self, index: Index) -> None:
-        """From now on the index is told what workers learn, and beforehand what is known so far."""
+        """Passes what workers learn to an index from now on, and first what is known so far."""
         calling = index.calling
         if calling is None:
             return
@@ -138,7 +139,7 @@ class Ledger:
             self._followers.add(index)
 
     def take(self, lessons: Lessons) -> None:
-        """Takes what workers learned since they last told."""
+        """Adds a report of what workers learned since their last one."""
         with self._lock:
             left = faded(lessons.events)
             self._seen = united({name: seen.faded(left) for name, seen in self._seen.items()}, lessons.seen)
@@ -152,7 +153,7 @@ class Ledger:
                 self._write()
 
     def write(self) -> None:
-        """Leaves what is known to the workers now."""
+        """Writes the file for the workers."""
         with self._lock:
             self._write()
 
@@ -196,14 +197,14 @@ class Ledger:
 
 
 def take_reports(reports: dict[str, Lessons]) -> None:
-    """Lessons by the name of their ledger; those of one that nobody has any more are dropped."""
+    """Adds reports to their ledgers by name; those of a ledger that is gone are dropped."""
     for name, lessons in reports.items():
         ledger = _LEDGERS.get(name)
         if ledger is not None:
             ledger.take(lessons)
 
 
-# The way from the workers to the ledgers: an accumulator of Spark's, one a session.
+# Reports from the workers to the ledgers: an accumulator of Spark's, one a session.
 
 _REPORTS: WeakKeyDictionary[SparkContext, Report] = WeakKeyDictionary()
 
@@ -211,7 +212,7 @@ _REPORTS: WeakKeyDictionary[SparkContext, Report] = WeakKeyDictionary()
 class Report:
     """Reports of tasks at their end; Spark brings them to the driver before the job is over.
 
-    A task that Spark runs twice tells twice: its operators were called twice.
+    A task that Spark runs twice reports twice: its operators were called twice.
     """
 
     def __init__(self, context: SparkContext) -> None:
@@ -244,14 +245,14 @@ class Report:
         return _REPORTS[context]
 
     def tell(self, ledger: str, lessons: Lessons) -> None:
-        """In a worker."""
+        """Sends a report. Called in a worker."""
         if lessons:
             self._told.add({ledger: lessons})
 
 
 # Operators that a snapshot's filters may call: sent with it to the workers; small, nothing of the subscriptions.
 
-# Each is packed once, so that workers know it again: what is pickled twice need not be the same twice.
+# Each is packed once, so that workers recognise it: pickling twice may give different bytes.
 _PACKED: WeakKeyDictionary[Operator, Packed] = WeakKeyDictionary()
 _UNPACKED: OrderedDict[str, Operator] = OrderedDict()
 _KEPT = 256
@@ -259,7 +260,7 @@ _KEPT = 256
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """An operator by the name under which an installed package offers it, or as it was pickled.
+    """Operator as sent to workers: by the name under which an installed package offers it, or pickled.
 
     `digest` tells operators apart: with the same one, a process has one object, so what it loads is loaded once.
     """
@@ -276,7 +277,7 @@ class Packed:
         return packed
 
     def operator(self) -> Operator:
-        """In any process: the same object whenever this is asked."""
+        """Operator in this process: one and the same object whenever this is asked."""
         known = _UNPACKED.pop(self.digest, None)
         _UNPACKED[self.digest] = operator = self._unpacked() if known is None else known
         while len(_UNPACKED) > _KEPT:
@@ -312,8 +313,9 @@ def _packed(operator: Operator) -> Packed:
 
 @dataclass(frozen=True, slots=True)
 class Crew:
-    """The operators, the file that has what was learned of them in all processes (there may be none yet), and the
-    ledger that is to be told what more is learned."""
+    """Operators of an index, the file of their observations in all processes (perhaps not written yet), and their
+    ledger.
+    """
 
     operators: tuple[Packed, ...]
     learned: str
@@ -329,5 +331,5 @@ class Crew:
         return tuple(packed.digest for packed in self.operators)
 
     def unpacked(self) -> list[Operator]:
-        """In a worker: the operators themselves."""
+        """Operators themselves. Called in a worker."""
         return [packed.operator() for packed in self.operators]

@@ -1,4 +1,4 @@
-"""Subscriptions that change while streams run."""
+"""Subscription table: a versioned folder of subscriptions that change while streams run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tamis.pipeline.table.versions import CURRENT, LOCK, Newest, Versions, apply
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# Every worker that starts applies the changes since the base one after the other: past this many a new base is made.
+# Every worker that starts applies the changes since the base in order: past this many a new base is made.
 FOLD_VERSIONS = 500
 FOLD_ROWS = 20_000
 FOLD_SHARE = 0.1
@@ -31,21 +31,21 @@ FOLD_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Result of a change: the version that has it, and what was refused, by subscription id."""
+    """Result of a change: its version, and the refused subscriptions, by id."""
 
     version: int
     errors: list[tuple[str, TamisError]] = field(default_factory=list)
 
 
 class SubscriptionTable:
-    """Subscriptions in a folder, in versions: a writer makes the next one, and readers stay with the one they took.
+    """Table of subscriptions in a folder, in versions: a writer makes the next one, and readers keep the one they took.
 
     A crash at any moment leaves the version before a change or the one after it. Any number of processes may read and
     change the table; the folder's lock orders changes and notes, and matching takes no lock.
     """
 
     def __init__(self, path: str | Path, operators: Operators | None = None) -> None:
-        """Opens a table. Operators that its filters call are handed over, or installed packages offer them."""
+        """Opens a table. Operators that its filters call are passed in, or installed packages offer them."""
         self.path = Path(path)
         self._versions = Versions(self.path)
         self._entered = threading.RLock()
@@ -60,7 +60,7 @@ class SubscriptionTable:
 
     @classmethod
     def create(cls, path: str | Path, index: Index, note: Any = None) -> SubscriptionTable:
-        """A new table, whose version 1 is what the index holds now. `note`: see `annotate`."""
+        """Creates a table, whose version 1 is what the index holds now. `note`: see `annotate`."""
         versions = Versions(Path(path))
         index.save(versions.create())
         versions.publish(Newest(version=1, base=1, rows=0, note=note))
@@ -68,7 +68,7 @@ class SubscriptionTable:
 
     @property
     def crew(self) -> Crew | None:
-        """The operators that its filters may call, as workers get them; None where there are none."""
+        """Operators that its filters may call, as workers get them; None without any."""
         if self._operators is None or self._ledger is None:
             return None
         return Crew.of(self._operators, str(self._ledger.path), self._ledger.name)
@@ -81,7 +81,7 @@ class SubscriptionTable:
 
     @property
     def version(self) -> int:
-        """The newest version."""
+        """Newest version."""
         return self._versions.newest().version
 
     def __len__(self) -> int:
@@ -98,7 +98,7 @@ class SubscriptionTable:
         return (Path(path) / CURRENT).exists()
 
     def index(self, version: int | None = None) -> Index:
-        """A version as an index of the caller's own: the newest, unless said otherwise."""
+        """Index of a version, of the caller's own: the newest by default."""
         (part,) = self.snapshot(version).parts
         index = Index.open(part.base, operators=self._operators)
         for change in part.changes:
@@ -112,9 +112,9 @@ class SubscriptionTable:
     ) -> Change:
         """Adds, replaces and removes subscriptions; streams see all of it from their next micro-batch on.
 
-        `add` is `{id: filter}` or a table with the columns id and filter; an id that is there already gets the new
-        filter. What cannot be done (a filter that is refused, an id to remove that is not there) is reported by id and
-        does not stop the rest. A change that comes to nothing makes no version.
+        `add` is `{id: filter}` or a table with the columns id and filter; an existing id gets the new filter. Refusals
+        (an invalid filter, an unknown id to remove) are reported by id and do not stop the rest. A change without
+        effect makes no version.
         """
         given = listed({} if add is None else add)
         # Read before the lock is taken, and once: a bad filter replaces no good one.
@@ -134,9 +134,9 @@ class SubscriptionTable:
 
     @contextmanager
     def together(self) -> Iterator[Newest]:
-        """Changes and notes made within become durable, and are seen by others, all at once at the end.
+        """Makes changes and notes within durable and visible to others all at once at the end.
 
-        If it ends with an exception, nothing of it has been.
+        If it ends with an exception, none of them happens.
         """
         with self._locked() as newest:
             if self._pending is not None:
@@ -157,14 +157,14 @@ class SubscriptionTable:
                 self._fold(newest, self._current(newest))
 
     def snapshot(self, version: int | None = None) -> Snapshot:
-        """Snapshot from which a worker opens a version: the newest, unless said otherwise."""
+        """Snapshot from which a worker opens a version: the newest by default."""
         return Snapshot(self.schema, (self._versions.part(self.version if version is None else version),), self.crew)
 
     def note(self, stream: str, batch: int) -> int:
-        """The version that this micro-batch is to use: the newest, or on a replay the one it used first.
+        """Version for this micro-batch: the newest, or on a replay the one it used first.
 
-        It is on disk when this returns, or when the `together` around it ends; its files are kept at least until the
-        stream notes its next batch.
+        The note is on disk when this returns, or when the `together` around it ends; its files are kept at least until
+        the stream notes its next batch.
         """
         with self.together() as newest:
             noted = newest.noted(stream, batch)
@@ -173,23 +173,23 @@ class SubscriptionTable:
             return newest.version if noted is None else noted
 
     def annotate(self, note: Any) -> None:
-        """Keeps with the newest version whatever its owner wants to know of it, in the form of JSON."""
+        """Stores an annotation of the owner's with the newest version, as JSON."""
         with self.together() as newest:
             self._pending = replace(newest, note=note)
 
     def streams(self) -> list[str]:
-        """The streams, by query id, that hold on to the version of their last batch."""
+        """Streams, by query id, that hold the version of their last batch."""
         return sorted(self._versions.newest().batches)
 
     def forget(self, stream: str) -> None:
-        """Lets go of the version that a stream holds on to: for one that will never be resumed."""
+        """Releases the version that a stream holds: for one that will never be resumed."""
         with self.together() as newest:
             if stream in newest.batches:
                 left = {name: notes for name, notes in newest.batches.items() if name != stream}
                 self._pending = replace(newest, batches=left)
 
     def fold(self) -> None:
-        """Makes the newest version a base of its own, so that workers open it without applying changes."""
+        """Compacts the newest version into a base of its own, so that workers open it without applying changes."""
         with self._locked() as newest:
             self._fold(newest, self._current(newest))
 
@@ -204,7 +204,7 @@ class SubscriptionTable:
 
     @contextmanager
     def _locked(self) -> Iterator[Newest]:
-        """Keeps other threads and processes out; gives the newest version, which may not be on disk yet."""
+        """Holds the lock against other threads and processes; yields the newest version, perhaps not on disk yet."""
         with self._entered:
             if self._pending is not None:
                 yield self._pending
@@ -236,13 +236,13 @@ class SubscriptionTable:
         self._versions.sweep(newest.needed, timedelta(hours=1))
 
     def _followed(self, index: Index) -> Index:
-        """The index, which is told from now on what workers learn."""
+        """Registers the index with the ledger, for what workers learn from now on."""
         if self._ledger is not None:
             self._ledger.follow(index)
         return index
 
     def _current(self, newest: Newest) -> Index:
-        """The index of the newest version; another process may have gone on since it was last looked at."""
+        """Index of the newest version; another process may have made it since the last look."""
         index, at = self._index, self._at
         self._index = None
         if index is None or at < newest.base:

@@ -1,4 +1,6 @@
-"""Subscriptions in any form a user may have them, as one Arrow table."""
+"""Subscriptions in any form that users have them (dict, Arrow, DataFrame) as one Arrow table, and snapshots for
+workers.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,9 @@ _SHOWN_TEXT = 60
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """`rows` has the string columns id and filter, ids there and there once; `places` are their positions among the
-    rows given, and `refused` tells what was left out."""
+    """Subscriptions with unique ids: `rows` has the string columns id and filter, `places` are their positions among
+    the rows given, and `refused` has the others with their errors.
+    """
 
     rows: pa.Table
     places: npt.NDArray[np.int64]
@@ -33,7 +36,7 @@ class Listed:
 
 
 def listed(subscriptions: Mapping[str, str] | pa.Table | pa.RecordBatch | DataFrame) -> Listed:
-    """The subscriptions of a dict, an Arrow table or a DataFrame.
+    """Subscriptions of a dict, an Arrow table or a DataFrame.
 
     Rows have no order in a DataFrame, so of an id that is given twice neither filter is taken.
     """
@@ -48,7 +51,7 @@ def listed(subscriptions: Mapping[str, str] | pa.Table | pa.RecordBatch | DataFr
 
 
 def sifted(rows: pa.Table) -> Listed:
-    """Leaves out rows without an id and rows that share one."""
+    """Drops rows without an id and rows that share one."""
     refused: list[tuple[str, TamisError]] = []
     bad = pc.is_null(rows["id"])
     for text in rows.filter(bad)["filter"].to_pylist():
@@ -69,7 +72,7 @@ def sifted(rows: pa.Table) -> Listed:
 
 
 def require_columns(names: list[str]) -> None:
-    """Complains where a table of subscriptions lacks one of its two columns."""
+    """Raises an error where a table of subscriptions lacks one of its two columns."""
     missing = [name for name in ("id", "filter") if name not in names]
     if missing:
         raise SubscriptionError(
@@ -84,13 +87,14 @@ def _strings(values: list[object] | pa.Array | pa.ChunkedArray, name: str) -> pa
         raise SubscriptionError(f"the column {name!r} of the subscriptions must hold strings: {error}") from error
 
 
-# What a worker needs to know to open the subscriptions as they were at one moment: paths, nothing of size.
+# Snapshots: paths from which a worker opens the subscriptions as of one moment; nothing of size.
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A saved index, and the change files to be applied to it in order. All of them are frozen: a path, once written,
-    always stands for the same content, so an opened part may be kept under its name."""
+    """Saved index, and the change files to be applied to it in order. All of them are frozen: a path, once written,
+    always stands for one content, so an opened part may be cached by its name.
+    """
 
     base: str
     changes: tuple[str, ...] = ()
@@ -98,11 +102,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Subscriptions as of one moment: the union of its parts, which share no subscription.
+    """Snapshot of subscriptions as of one moment: the union of its parts, which share no subscription.
 
-    One part is the rule; several are shards, of which a worker has one open at a time. `crew` are the operators that
-    its filters may call, None where there are none. At the `desk`, a folder, workers tell what slow conditions took,
-    and hear which subscriptions are left out; None: nobody wants to know.
+    Usually one part; several are shards, of which a worker has one open at a time. `crew` are the operators that its
+    filters may call, None without any. At the `desk`, a folder, workers report the cost of slow conditions, and read
+    which subscriptions are excluded; None: no reports.
     """
 
     schema: Schema
@@ -112,5 +116,5 @@ class Snapshot:
 
     @property
     def frozen(self) -> bool:
-        """True if these are just saved indexes, whose subscriptions have the same numbers in every worker."""
+        """True if all parts are plain saved indexes, whose subscriptions have equal numbers in every worker."""
         return not any(part.changes for part in self.parts)

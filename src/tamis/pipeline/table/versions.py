@@ -1,4 +1,4 @@
-"""The folder of a table of subscriptions: which versions it has, and which files each is made of."""
+"""Versions of a subscription table: files of its folder, change files, locks, and the version of each batch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NOTES = "notes"
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The newest version, the base it stands on, and how many rows the changes between the two have.
+    """Newest version, its base, and the number of changed rows since the base.
 
     `batches` has the version that a stream's batch used first, by stream and number; Spark runs a batch only after the
     one before it is committed, so a note ends those of earlier batches. `note` is the owner's: what of elsewhere the
@@ -44,7 +44,7 @@ class Newest:
     note: Any = None
 
     def noted(self, stream: str, batch: int) -> int | None:
-        """The version noted for a batch; None if there is no note."""
+        """Version noted for a batch; None if there is no note."""
         return self.batches.get(stream, {}).get(str(batch))
 
     def with_batch(self, stream: str, batch: int) -> Newest:
@@ -54,12 +54,13 @@ class Newest:
 
     @property
     def needed(self) -> set[int]:
-        """The versions that somebody may ask for: this one, and those of batches that may be run again."""
+        """Versions that may still be asked for: this one, and those of batches that may be run again."""
         return {self.version} | {version for notes in self.batches.values() for version in notes.values()}
 
 
 class Versions:
-    """`bases/<v>` are saved indexes, `changes/<v>.arrow` lead from v-1 to v, `current.json` tells the newest version.
+    """Folder of a table: `bases/<v>` are saved indexes, `changes/<v>.arrow` lead from v-1 to v, `current.json` tells
+    the newest version.
 
     Version v is the newest base at or before v, with the changes after it up to v. Files are frozen once `current.json`
     has reached their version; those beyond it are left over from a crash, and are overwritten. Whoever writes holds the
@@ -70,7 +71,7 @@ class Versions:
         self.folder = folder
 
     def create(self) -> Path:
-        """Makes the folders, and says where the first base goes."""
+        """Creates the folders; returns the path of the first base."""
         if (self.folder / CURRENT).exists():
             raise IndexFileError(f"{self.folder} holds a table of subscriptions already; open it, or take a new folder")
         for name in ("bases", "changes"):
@@ -94,7 +95,7 @@ class Versions:
         return newest
 
     def publish(self, newest: Newest) -> None:
-        """From here on this is the newest version; all its files are on disk."""
+        """Makes this the newest version; all its files are on disk."""
         content = {"format": FORMAT, **asdict(newest)}
         replace_durably(self.folder / CURRENT, json.dumps(content).encode())
 
@@ -105,7 +106,7 @@ class Versions:
         return self.folder / "changes" / f"{version}.arrow"
 
     def part(self, version: int) -> Part:
-        """The files that make up a version."""
+        """Files that make up a version."""
         base = self._base_of(version)
         if base is not None:
             changes = [self.change(number) for number in range(base + 1, version + 1)]
@@ -114,7 +115,7 @@ class Versions:
         raise IndexFileError(f"{self.folder} has no version {version} any more; its files were swept")
 
     def sweep(self, needed: Iterable[int], after: timedelta) -> None:
-        """Deletes what none of these versions is made of, if it was overtaken at least `after` ago."""
+        """Deletes files that none of these versions needs, if they were superseded at least `after` ago."""
         bases = self._bases()
         kept = {self._base_of(version) for version in needed}
         horizon = time.time() - after.total_seconds()
@@ -127,7 +128,7 @@ class Versions:
                 path.unlink()
 
     def _old_notes(self) -> dict[str, dict[str, int]]:
-        """The notes of batches as the first format has them."""
+        """Notes of batches in the first format."""
         return {
             stream.name: {path.name: int(path.read_bytes()) for path in stream.iterdir() if path.name.isdecimal()}
             for stream in (self.folder / _NOTES).iterdir()
@@ -141,14 +142,14 @@ class Versions:
         return sorted(int(path.name) for path in (self.folder / "bases").iterdir() if path.name.isdecimal())
 
 
-# Change files: what was added and removed between two versions of a table of subscriptions.
+# Change files: subscriptions added and removed between two versions of a table.
 
 # A row without a filter removes its id; removals come before additions, so a replaced subscription has one row of each.
 _COLUMNS = pa.schema([pa.field("id", pa.large_string(), nullable=False), pa.field("filter", pa.large_string())])
 
 
 def write_change(path: Path, removed: Iterable[str], added: pa.Table) -> int:
-    """Writes a change file and tells how many rows it has. `added` has the string columns id and filter."""
+    """Writes a change file; returns its number of rows. `added` has the string columns id and filter."""
     gone = pa.array(removed, pa.large_string())
     rows = pa.concat_tables(
         [
@@ -164,7 +165,7 @@ def write_change(path: Path, removed: Iterable[str], added: pa.Table) -> int:
 
 
 def read_change(path: str | Path) -> tuple[list[str], pa.Table]:
-    """The ids removed, and the subscriptions added."""
+    """Removed ids, and added subscriptions."""
     try:
         rows = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
     except (OSError, pa.ArrowInvalid) as error:
@@ -174,14 +175,14 @@ def read_change(path: str | Path) -> tuple[list[str], pa.Table]:
 
 
 def apply_change(index: Index, path: str | Path) -> int:
-    """Brings an index from the version before the change to the one after it; tells how many rows that took."""
+    """Brings an index from the version before the change to the one after it; returns its number of rows."""
     removed, added = read_change(path)
     index.remove(removed)
     index.add(added)
     return len(removed) + added.num_rows
 
 
-# Locks of a table's folder: held by a file, so that processes heed them too.
+# Locks of a table's folder: file locks, so that processes heed them too.
 
 
 @contextlib.contextmanager
@@ -192,15 +193,15 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-# A micro-batch takes the version it uses, once and for all.
+# Version of a micro-batch, chosen once and for all.
 
 LOCK = "lock"
 
 
 def version_for(folder: Path, stream: str, batch: int) -> int:
-    """The version that this micro-batch is to use: the newest, or on a replay the one it used first.
+    """Version for this micro-batch: the newest, or on a replay the one it used first.
 
-    It is on disk when this returns, and its files are kept at least until the stream takes its next batch.
+    The note is on disk when this returns, and its files are kept at least until the stream takes its next batch.
     """
     versions = Versions(folder)
     with locked(folder / LOCK):
@@ -213,7 +214,7 @@ def version_for(folder: Path, stream: str, batch: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A table of subscriptions of which each micro-batch takes the newest version when its first task runs."""
+    """Subscription table whose newest version each micro-batch takes when its first task runs."""
 
     schema: Schema
     folder: str

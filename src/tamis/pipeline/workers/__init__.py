@@ -1,1 +1,3 @@
-"""Code of Spark's Python workers. Arrow batches in, Arrow batches out; the driver sends these objects by value."""
+"""Code that runs in Spark's Python workers. Arrow batches in, Arrow batches out; the driver sends these objects by
+value.
+"""

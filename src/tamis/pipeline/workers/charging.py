@@ -1,8 +1,9 @@
-"""Charging of slow conditions to subscriptions, told to the driver while a batch is under way, and what it decides.
+"""Matching in Spark's workers (`Sieve`), its results as Arrow lists, and the charging of slow conditions to
+subscriptions.
 
-A desk is a folder that workers and the driver see. Each worker writes what each subscription has taken since the worker
-began to a file of its own; the driver writes the subscriptions that are left out of the batch under way. So a batch
-need not be over, or given up, before whoever holds it up is dropped from it.
+A desk is a folder that workers and the driver see. Each worker writes the costs of each subscription since the worker
+began to a file of its own; the driver writes the subscriptions that are excluded from the batch under way. So an
+expensive subscription is dropped from a batch before it is over, and without giving it up.
 """
 
 from __future__ import annotations
@@ -54,13 +55,14 @@ LEFT_OUT: Final = "left_out.json"
 _TAKEN: Final = "taken"
 _TICK: Final = 0.2  # seconds charged between two looks at the desk
 
-# What this process has taken since it began, by desk and subscription.
+# Costs in this process since it began, by desk and subscription.
 _LIFE: Final = uuid.uuid4().hex
 _taken: dict[str, dict[str, float]] = {}
 
 
 class Charging:
-    """The meter of one match with one index: charges the holders of a pattern, in equal parts, with what it took.
+    """Cost meter of one match with one index: charges the cost of a pattern, in equal parts, to the subscriptions that
+    hold it.
 
     Or of the contents that a server of joins works out.
     """
@@ -100,7 +102,7 @@ class Charging:
         return None if found is None else found.mask
 
     def tell(self) -> None:
-        """Leaves at the desk what was charged, if there is more of it than was told."""
+        """Writes the charges to the desk, if there are more than last time."""
         if self._untold:
             self._untold = 0.0
             _replace(self._desk / f"{_TAKEN}-{os.getpid()}.json", {"life": _LIFE, "seconds": self._taken})
@@ -116,7 +118,7 @@ class Charging:
 
 
 class _Set:
-    """The patterns of one attribute with their holders. `mask`: those that are not run any more.
+    """Patterns of one attribute with their holders. `mask`: those that are not run any more.
 
     These are the patterns whose holders are all left out, and slow ones without a holder: an index keeps the patterns
     of subscriptions that were removed for a while.
@@ -150,7 +152,7 @@ class _Set:
 
 
 def read_left_out(desk: Path) -> frozenset[str]:
-    """The ids of the subscriptions that are left out of the batch under way."""
+    """Ids of the subscriptions excluded from the batch under way."""
     try:
         return frozenset(json.loads((desk / LEFT_OUT).read_bytes()))
     except FileNotFoundError:
@@ -158,19 +160,19 @@ def read_left_out(desk: Path) -> frozenset[str]:
 
 
 def write_left_out(desk: Path, ids: Iterable[str]) -> None:
-    """On the driver: from now on these are left out."""
+    """Sets the excluded subscriptions. Called on the driver."""
     _replace(desk / LEFT_OUT, sorted(ids))
 
 
 class Desk:
-    """The driver's end: what workers have taken since it was asked last."""
+    """Desk on the driver: reads the workers' charges since the last time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[str, dict[str, float]] = {}
 
     def taken(self) -> dict[str, float]:
-        """Seconds by subscription."""
+        """Seconds charged, by subscription."""
         more: dict[str, float] = {}
         for path in self._folder.glob(f"{_TAKEN}-*.json"):
             told = json.loads(path.read_bytes())
@@ -183,17 +185,19 @@ class Desk:
 
 
 def _replace(path: Path, content: list[str] | Mapping[str, object]) -> None:
-    """Readers see the old content or the new. A crash of the machine may lose both: they are about one batch."""
+    """Replaces a file: readers see the old content or the new. A crash of the machine may lose both: they are about one
+    batch.
+    """
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.write_text(json.dumps(content))
     draft.replace(path)
 
 
-# Sieve of a worker: reads the events of its task's batches, matches them, puts the answers beside the rows.
+# Sieve: reads the events of a task's batches, matches them, and puts the answers beside the rows.
 
-# Matches as Arrow lists, one list an event: what goes back to the JVM. Flat arrays throughout, no object a match.
+# Matches as Arrow lists, one list an event, for the JVM. Flat arrays throughout, no object a match.
 #
-# What variables are bound to stands in a list beside the ids.
+# Bindings are in a list beside the ids.
 
 Form = Literal["map", "json"]
 """A map from names to values as texts, which Spark casts; or a JSON object, which keeps what is a number."""
@@ -202,17 +206,17 @@ _TYPES: dict[Form, pa.DataType] = {"map": pa.map_(pa.string(), pa.string()), "js
 
 
 def id_lists(matches: Matches) -> pa.ListArray:
-    """The ids each event matched."""
+    """Ids of each event's matches."""
     return listed_by(matches.offsets, matches.ids(matches.numbers).cast(pa.string()))
 
 
 def number_lists(matches: Matches, first: int) -> pa.ListArray:
-    """The numbers each event matched, counted from `first`."""
+    """Numbers of each event's matches, counted from `first`."""
     return listed_by(matches.offsets, pa.array((matches.numbers + first).astype(np.int32, copy=False)))
 
 
 def joined(parts: Sequence[pa.ListArray]) -> pa.ListArray:
-    """Row by row the lists of all parts one after the other."""
+    """Lists of all parts concatenated, row by row."""
     if len(parts) == 1:
         return parts[0]
     counts = [np.diff(_offsets(part)) for part in parts]
@@ -228,7 +232,7 @@ def joined(parts: Sequence[pa.ListArray]) -> pa.ListArray:
 
 
 def spread(lists: pa.ListArray, rows: Int64s, count: int) -> pa.ListArray:
-    """The lists put into `count` rows: list i into row `rows[i]` (ascending), empty lists into the others."""
+    """Lists scattered into `count` rows: list i into row `rows[i]` (ascending), empty lists into the others."""
     counts = np.zeros(count, np.int64)
     counts[rows] = np.diff(_offsets(lists))
     return listed_by(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]), lists.flatten())
@@ -240,7 +244,7 @@ def lengths(lists: pa.ListArray) -> Int64s:
 
 
 def listed_by(offsets: Int64s, values: pa.Array) -> pa.ListArray:
-    """List i is `values[offsets[i]:offsets[i + 1]]`."""
+    """List array: list i is `values[offsets[i]:offsets[i + 1]]`."""
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
 
 
@@ -249,7 +253,7 @@ def _offsets(lists: pa.ListArray) -> Int64s:
 
 
 def binding_lists(matches: Matches, form: Form) -> pa.ListArray:
-    """For each match what its variables are bound to; null where the filter has none."""
+    """Bindings of each match; null where the filter has no variables."""
     bound = matches.bindings()
     places = np.full(len(matches), -1, np.int64)
     if bound:
@@ -277,17 +281,17 @@ def _written(variables: Any, form: Form) -> Any:
 
 
 def _text(value: object) -> str:
-    """As Spark reads it again."""
+    """Text as Spark reads it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
-# For looking back: history may hold values that are in no domain, and one of them must not spoil the rest.
+# Backtests: history may hold values that are in no domain, and one of them must not spoil the rest.
 
 
 def legible(schema: Schema, events: pa.RecordBatch) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]]:
-    """The events whose values are all in their domains, in canonical form, and their rows. R1–R3 are not checked."""
+    """Events whose values are all in their domains, in canonical form, and their rows. R1–R3 are not checked."""
     try:
         batch = schema.to_arrow(events)
         if not _has_nan(batch):
@@ -308,16 +312,16 @@ def _has_nan(batch: pa.RecordBatch) -> bool:
     return False
 
 
-# So many matches are in memory at a time; with shards more, for every round of events opens every shard once.
+# Matches in memory at a time; more with shards, for every round of events opens every shard once.
 _MATCHES = 4_000_000
 _MATCHES_A_ROUND = 32_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Sieve:
-    """Rows in; out come the `kept` columns, the attributes where they were parsed (if `attributes` says so), the
-    list of matches, what their variables are bound to (in the form of `bindings`, if asked for), and the violations
-    where rows were checked. Sent to the workers by value: it holds paths, positions and operators only.
+    """Matcher of a worker: returns the `kept` columns, the attributes where they were parsed (if `attributes` says so),
+    the list of matches, their bindings (in the form of `bindings`, if asked for), and the violations where rows were
+    checked. Sent to the workers by value: it holds paths, positions and operators only.
 
     `every` row comes out, or only those that match or are dead; or with `pairs` each as often as it matches, beside one
     match. `dead` is told how many dead ones there are, `report` what was learned of operators, where there are any.
@@ -360,7 +364,7 @@ class Sieve:
             self.report.tell(snapshot.crew.ledger, lessons)
 
     def _matched(self, snapshot: Snapshot, reads: list[Read]) -> tuple[list[list[pa.ListArray]], Lessons]:
-        """For each batch a list an event, of ids, and of bindings if asked for; and what was learned of operators.
+        """Lists of matches for each batch, of ids, and of bindings if asked for; and observations of operators.
 
         Every part is opened once; nothing of it is held when the next one is.
         """
@@ -471,7 +475,7 @@ def numbers_of(names: pa.ChunkedArray) -> Int64s:
 
 
 def _unnamed(columns: list[pa.Array]) -> pa.RecordBatch:
-    """Spark takes the columns by their places."""
+    """Batch with columns by place, as Spark takes them."""
     return pa.RecordBatch.from_arrays(columns, [f"c{place}" for place in range(len(columns))])
 
 

@@ -1,4 +1,5 @@
-"""Spark's worker daemon with Tamis loaded: workers are forked from it, and start in milliseconds instead of seconds.
+"""Worker daemon of Spark with Tamis preloaded: workers are forked from it, and start in milliseconds instead of
+seconds.
 
 After every task PySpark has a worker collect garbage, which goes through all objects there are: with those of Numba
 that takes longer than the task. What was loaded before the fork is set apart from the collector.

@@ -1,4 +1,7 @@
-"""The indexes that this worker process has open. Spark keeps workers alive between tasks, and so the indexes."""
+"""Inputs of a Spark worker: cached open indexes, task identity, event parsing and validation, and batch pacing.
+
+Spark keeps workers alive between tasks, and so the indexes.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-# The newest version and the one before it: a replay may run beside a first run.
+# Cached versions: the newest and the one before it, since a replay may run beside a first run.
 _KEPT = 2
 
 _Key = tuple[Part, tuple[str, ...] | None]
@@ -32,19 +35,19 @@ _Key = tuple[Part, tuple[str, ...] | None]
 
 @dataclass(slots=True)
 class _Open:
-    """An index, and which state of the file of what was learned it has taken over."""
+    """Open index, and the stamp of the observations file that it has loaded."""
 
     index: Index
     learned: tuple[int, int] | None = None
 
 
 _OPEN: OrderedDict[_Key, _Open] = OrderedDict()
-# An operator that hangs does so under every version: what is known of that outlives the indexes.
+# Health of operators outlives the indexes: an operator that hangs does so under every version.
 _HEALTH: dict[tuple[str, ...], Health] = {}
 
 
 def opened(part: Part, crew: Crew | None = None, alone: bool = False) -> Index:
-    """The part's index, mapped into memory. `alone` closes all others first: for shards, which fit only one by one.
+    """Index of a part, mapped into memory. `alone` closes all others first: for shards, which fit only one by one.
 
     An open older state of the same base is brought up to date, so a change costs what it changes. An index that calls
     operators takes over what was learned elsewhere, whenever there is more of that.
@@ -99,11 +102,11 @@ def _older(key: _Key) -> _Key | None:
     return max(states, key=lambda other: len(other[0].changes), default=None)
 
 
-# What a task of Spark knows of its place.
+# Identity of the running Spark task.
 
 
 def partition() -> int | None:
-    """The number of the partition that this task computes; None outside of tasks."""
+    """Number of the partition that this task computes; None outside of tasks."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -111,7 +114,7 @@ def partition() -> int | None:
 
 
 def micro_batch() -> tuple[str, int] | None:
-    """The query and the number of the micro-batch that this task belongs to; None outside of streams."""
+    """Query and number of the micro-batch of this task; None outside of streams."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -120,11 +123,11 @@ def micro_batch() -> tuple[str, int] | None:
     return (stream, int(batch)) if stream and batch else None
 
 
-# How many rows of each partition are dead: told by the workers beside their answers, so that no job need ask.
+# Number of dead rows in each partition, sent by the workers beside their answers, so that no extra job is needed.
 
 
 class DeadCount:
-    """Counts by partition, which stay right when Spark runs a partition twice.
+    """Counts of dead rows by partition, which stay right when Spark runs a partition twice.
 
     Only partitions that were run to their end are in it: a sink may have looked at some rows only.
     """
@@ -142,20 +145,20 @@ class DeadCount:
         self._counts: Accumulator[Any] = context.accumulator({}, ByPartition())
 
     def tell(self, dead: int) -> None:
-        """In a worker: its partition is done, and has so many dead rows."""
+        """Reports that this partition is done, and its number of dead rows. Called in a worker."""
         number = partition()
         if number is not None:
             self._counts.add({number: dead})
 
     def any(self, answer: DataFrame) -> bool | None:
-        """On the driver: whether rows of the answer are dead, or None if none is known and not all were computed."""
+        """True if rows of the answer are dead; None if none is known and not all were computed. For the driver."""
         counts = self._counts.value
         if any(counts.values()):
             return True
         return False if len(counts) == answer.rdd.getNumPartitions() else None
 
 
-# From the rows that Spark hands a worker to events: as they are, or checked, or parsed and checked.
+# Reading of events from Spark's rows: as they are, or checked, or parsed and checked.
 
 VIOLATION = pa.struct(
     [pa.field(name, pa.string()) for name in ("attribute", "rule", "value", "message")],
@@ -164,8 +167,9 @@ VIOLATION = pa.struct(
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The events of a batch: event i is row `rows[i]`, ascending. Every other row is dead, and `violations` says why
-    (a list a row, null for rows that are events); without a check it is None and all rows are events."""
+    """Events of a batch: event i is row `rows[i]`, ascending. Every other row is dead, and `violations` has the reasons
+    (a list a row, null for rows that are events); without a check it is None and all rows are events.
+    """
 
     events: pa.RecordBatch
     rows: npt.NDArray[np.int64]
@@ -181,8 +185,9 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads events out of Spark's rows. `places` are the columns that hold attributes, `names` what they are called;
-    with `json` there is one, of JSON texts."""
+    """Reader of events from Spark's rows. `places` are the columns that hold attributes, `names` their names; with
+    `json` there is one, of JSON texts.
+    """
 
     schema: Schema
     places: tuple[int, ...]
@@ -206,7 +211,7 @@ class Reader:
 
 
 def canonical(schema: Schema, events: pa.RecordBatch) -> list[pa.Array]:
-    """A column for every attribute of the schema: attributes that no event has come as nulls."""
+    """Column for every attribute of the schema: attributes that no event has come as nulls."""
     return [
         events.column(field.name) if field.name in events.schema.names else pa.nulls(events.num_rows, field.type)
         for field in schema.arrow_schema
@@ -214,7 +219,7 @@ def canonical(schema: Schema, events: pa.RecordBatch) -> list[pa.Array]:
 
 
 def in_rows(columns: Sequence[pa.Array], rows: npt.NDArray[np.int64], count: int) -> list[pa.Array]:
-    """The columns put into `count` rows: value i into row `rows[i]`, null into the others."""
+    """Columns scattered into `count` rows: value i into row `rows[i]`, null into the others."""
     if len(rows) == count:
         return list(columns)
     places = np.full(count, -1, np.int64)
@@ -232,27 +237,27 @@ def _by_row(violations: pa.Table, count: int) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets), values, mask=pa.array(counts == 0))
 
 
-# How many events to take at a time, so that their matches fit into memory whatever their number.
+# Batch sizes: events to match at a time, so that the matches fit into memory.
 
 _FIRST = 1_000
 _LEAST = 16
 
 
 class Pace:
-    """Learns how many matches an event has, and takes as many events as have about `matches` of them."""
+    """Batch pacing: learns the number of matches per event, and takes as many events as have about `matches`."""
 
     def __init__(self, matches: int) -> None:
         self._aim = matches
         self._rows = _FIRST
 
     def saw(self, events: int, matches: int) -> None:
-        """So many events had so many matches."""
+        """Records the number of matches of some events."""
         if events:
             # At most fourfold at a time: the next events may match more.
             self._rows = max(_LEAST, min(4 * self._rows, self._aim * events // max(1, matches)))
 
     def pieces(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The batch in slices, each as long as seems right when it is asked for."""
+        """Slices of a batch, each as long as seems right when it is asked for."""
         at = 0
         while at < batch.num_rows:
             piece = batch.slice(at, self._rows)
@@ -260,7 +265,7 @@ class Pace:
             yield piece
 
     def rounds(self, batches: Iterator[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-        """Slices of batches put together until there are enough events for a round."""
+        """Rounds of slices, put together until there are enough events for a round."""
         waiting: list[pa.RecordBatch] = []
         for batch in batches:
             for piece in self.pieces(batch):

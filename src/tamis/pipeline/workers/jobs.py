@@ -1,4 +1,7 @@
-"""Search for covers in a worker: its share of the filters looked up in an index of others."""
+"""Batch jobs of Spark's workers: the search for covers, and backtests of a part of a history.
+
+A cover job looks up its share of the filters in an index of others.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,14 @@ from tamis.routing.covering.search.corners import Corners
 from tamis.routing.covering.search.covers import compare_here
 from tamis.routing.covering.search.ground import Ground
 
-# What a row is about: a class and what covers it, a class and what may cover it, a class not looked at, and candidates.
+# Kinds of rows: a class and one that covers it, a class and one that may, a class not looked at, and candidates.
 COVERED, ASKED, LEFT, CANDIDATES = range(4)
 
 THEIRS = "theirs"
 
 T = TypeVar("T")
 
-# One search at a time, and two rounds of it: a task may be run again.
+# Cached searches: one at a time, and two rounds of it, since a task may be run again.
 _KEPT = 2
 _GROUNDS: OrderedDict[str, Ground] = OrderedDict()
 _INDEXES: OrderedDict[str, Corners] = OrderedDict()
@@ -75,22 +78,22 @@ def _rows(kind: int, classes: Int64s, others: Int64s) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(column) for column in columns], ["c0", "c1", "c2"])
 
 
-# Backtest of a part of a history in a worker: counts by subscription and time, and a few examples of each.
+# Backtest of a part of a history: counts by subscription and time, and a few examples of each.
 
-# What a row is about: events in a window, matches of a subscription in a window, one example, events left out.
+# Kinds of rows: events in a window, matches of a subscription in a window, one example, events left out.
 EVENTS, MATCHES, SAMPLE, ILLEGIBLE = range(4)
 
 _MATCHES_A_ROUND = 8_000_000
 _CELLS = 4_000_000
-# Events whose time is not known share a window far before all others.
+# Window of events without a time, far before all others.
 _TIMELESS = -(1 << 38)
-# Merging sorts what has come in since; now and then is often enough.
+# Counts added between merges, which sort: now and then is often enough.
 MERGE_AT = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The legible events of a piece, the rows they are in, and their windows."""
+    """Legible events of a piece, their rows, and their windows."""
 
     piece: pa.RecordBatch
     events: pa.RecordBatch
@@ -201,7 +204,7 @@ class LookingBack:
 
 
 class Tally:
-    """Counts of each number in each window. A cell is `window * width + number`, `width` above all numbers.
+    """Counter of each number in each window. A cell is `window * width + number`, `width` above all numbers.
 
     `cells` that came in are merged when there are many, so memory follows the distinct cells, not the counts.
     """
@@ -240,7 +243,7 @@ class Tally:
 
 
 def first_of_each(numbers: Int64s, taken: npt.NDArray[np.uint8], limit: int) -> Int64s:
-    """Places of numbers that were taken less than `limit` times so far, as many as are still wanted of each.
+    """Places of numbers that were taken less than `limit` times so far, up to the limit of each.
 
     `taken` counts them in.
     """

@@ -1,4 +1,4 @@
-"""Everything that matching does, done once on next to nothing: what is slow only the first time is over then."""
+"""Warm-up of a worker: matches next to nothing once, so that kernels are loaded or compiled before the first batch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tamis
 
 @tamis.operator(reads=("name",), time_limit=None)  # without a limit, no thread is started: workers are forked from here
 def _length(name: str, size: int = tamis.Var) -> list[int] | bool:
-    """Operator that a rehearsal's filters call."""
+    """Operator that the warm-up's filters call."""
     return [len(name)] if size is tamis.Var else len(name) == size
 
 

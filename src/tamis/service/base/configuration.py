@@ -1,4 +1,4 @@
-"""Settings of a server: one frozen tree, put together from a file, the environment and options.
+"""Settings of a server: one frozen tree, merged from a file, the environment and options.
 
 Later ones win: defaults, then the YAML file, then `TAMIS_…` variables, then the command line. A nested setting such as
 `limits.body_bytes` is the variable `TAMIS_LIMITS_BODY_BYTES`; mappings and lists are YAML there too.
@@ -30,7 +30,7 @@ Duration = Annotated[timedelta, Field(gt=timedelta(0))]
 
 
 def _separated(given: object) -> object:
-    """Names with commas between them, one by one."""
+    """Splits comma-separated names."""
     return [name for part in given.split(",") if (name := part.strip())] if isinstance(given, str) else given
 
 
@@ -38,12 +38,12 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_separated)]
 
 _STRICT: Final = ConfigDict(extra="forbid")
 _PREFIX: Final = "TAMIS"
-# Settings of several values, which a variable gives in the form that they have in the file.
+# Settings with several values. A variable gives them in the file's form.
 _LISTS: Final = frozenset([("spark_config",), ("trusted_proxies",), ("matcher_options",)])
 
 
 class ConfigurationError(TamisError):
-    """A setting that is not one, or has a value that it cannot have."""
+    """Unknown setting, or a setting with an invalid value."""
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
@@ -56,7 +56,7 @@ class AccessSettings:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class LimitSettings:
-    """Limits of what a stranger may ask for. Each has its own 4xx answer, which names it."""
+    """Limits for callers. A request over a limit gets a 4xx response that names the limit."""
 
     body_bytes: Positive = 16 << 20
     """Bytes in the body of a request."""
@@ -116,7 +116,7 @@ class LimitSettings:
 
     @property
     def filter(self) -> Limits:
-        """Limits of a filter, for the language."""
+        """Limits of a filter, as the language takes them."""
         return Limits(
             text=self.filter_text,
             depth=self.filter_depth,
@@ -132,7 +132,7 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class DeliverySettings:
-    """Delivery of notifications, and when one is given up."""
+    """Settings of delivery: retries, circuit breakers, and when a notification is given up."""
 
     attempts: Positive = 12
     """Attempts at one notification before it becomes a dead letter."""
@@ -146,8 +146,14 @@ class DeliverySettings:
     """Failures in a row that open an endpoint's breaker."""
     breaker_seconds: Seconds = 30.0
     """Seconds before an open breaker lets one attempt through."""
-    concurrency: Positive = 100
+    concurrency: Positive = 256
     """Webhook calls under way at a time."""
+    parallel: Positive = 64
+    """Calls under way at a time that one webhook subscription may ask for."""
+    batch: Positive = 100
+    """Notifications in one call that a webhook subscription may ask for."""
+    call_bytes: Positive = 1 << 20
+    """Bytes of notifications that go together in one call, if there are more than one."""
     queue: Positive = 1_000
     """Notifications waiting for one live reader; one that falls behind reads from the store instead."""
     heartbeat: Seconds = 15.0
@@ -161,7 +167,7 @@ class DeliverySettings:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class RetentionSettings:
-    """Retention of what was delivered or processed."""
+    """Retention periods of notifications, events and dead letters."""
 
     notifications: Duration = timedelta(days=7)
     spool: Duration = timedelta(days=7)
@@ -169,7 +175,7 @@ class RetentionSettings:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class BrokerSettings:
-    """The network of brokers that the server is part of: none, unless it listens for neighbours or calls some."""
+    """Network of brokers that the server is part of: none, unless it listens for neighbours or calls some."""
 
     listen: str = ""
     """Where neighbours call, as `host:port`; empty: nobody calls."""
@@ -202,7 +208,7 @@ class BrokerSettings:
 
 @dataclass(frozen=True, slots=True, config=_STRICT)
 class Settings:
-    """Everything a server was told. Frozen; goes to the pipeline process as JSON (`to_json`, `from_json`)."""
+    """All settings of a server. Frozen; sent to the pipeline process as JSON (`to_json`, `from_json`)."""
 
     state: Path = Path("tamis-state")
     host: str = "127.0.0.1"
@@ -253,13 +259,13 @@ class Settings:
 
     @property
     def validity(self) -> timedelta | None:
-        """Validity of a subscription that does not say; None: until it is cancelled."""
+        """Default validity of a subscription; None: until it is cancelled."""
         asked = self.max_validity if self.default_validity == "forever" else self.default_validity
         return asked if isinstance(asked, timedelta) else None
 
     @property
     def store(self) -> str:
-        """The store's URL, the embedded one included."""
+        """URL of the store, the embedded one included."""
         return self.store_url or f"sqlite:///{self.state.absolute() / 'store.sqlite'}"
 
     @property
@@ -269,16 +275,16 @@ class Settings:
 
     @property
     def log(self) -> str:
-        """The event log's URL, the embedded one included."""
+        """URL of the event log, the embedded one included."""
         return self.log_url or f"spool://{self.state.absolute() / 'spool'}"
 
     def to_json(self) -> str:
-        """One line of JSON, secrets in URLs included: for the pipeline process only."""
+        """Settings as one line of JSON, secrets in URLs included: for the pipeline process only."""
         return _SETTINGS.dump_json(self).decode()
 
     @classmethod
     def from_json(cls, text: str) -> Settings:
-        """The settings that `to_json` wrote."""
+        """Settings that `to_json` wrote."""
         return _SETTINGS.validate_json(text)
 
 
@@ -288,7 +294,7 @@ _SETTINGS: Final = TypeAdapter(Settings)
 def read_settings(
     options: Mapping[str, object], file: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """The settings of a file, the environment and options (by field name; None: not given)."""
+    """Settings from a file, the environment and options (by field name; None: not given)."""
     given = _from_file(file) if file is not None else {}
     _require_known(environment)
     for path in _setting_paths(Settings):
@@ -319,7 +325,7 @@ def _from_file(file: Path) -> dict[str, Any]:
 
 
 def _require_known(environment: Mapping[str, str]) -> None:
-    """Refuses a variable that is almost a setting's: it would be passed over, and nobody would know why."""
+    """Refuses a misspelt environment variable, which would otherwise be ignored silently."""
     known = {"_".join((_PREFIX, *path)).upper() for path in _setting_paths(Settings)}
     for name in environment:
         if name.startswith(f"{_PREFIX}_") and name not in known and (close := get_close_matches(name, known, 1, 0.9)):
@@ -327,7 +333,7 @@ def _require_known(environment: Mapping[str, str]) -> None:
 
 
 def _setting_paths(cls: type[Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The path of every setting."""
+    """Path of every setting."""
     for one in fields(cls):
         nested = type(one.default)
         if is_dataclass(nested):

@@ -1,11 +1,13 @@
-"""Bodies of events on the log: JSON objects of which every later reader reads what the door read, and nothing else.
+"""Event bodies on the log, with attributes unknown to the schema put aside and joined again; notifications, and the
+cursors of their readers.
 
-The door passes over names that are no attributes. They are not dropped, for subscribers are shown the event as it was
-published, but put aside under `PASSED_OVER`, which no schema can have: an extension that adds one of these names later
-changes nothing about the event. That needs no version on the log, and holds for readers with older and newer schemas.
+A body is a JSON object in which every later reader sees what the door saw. The door skips names that are no attributes.
+They are not dropped, because subscribers are shown the event as published, but put aside under `PASSED_OVER`, which no
+schema can have: an extension that adds such a name later changes nothing about the event. No version number is needed
+on the log, and readers with older and newer schemas agree.
 
-Where there is no schema yet, all but the attributes of CloudEvents is put aside, the event type too, and `PASSED_OVER`
-is there even if it holds nothing: so the first schema finds no fault with what an event lacks that came before it.
+Without a schema, everything but the attributes of CloudEvents is put aside, the event type too, and `PASSED_OVER` is
+written even if empty: so the first schema finds no fault with attributes that earlier events lack.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _ABSENT: Final = object()
 def parted_body(
     event: Mapping[str, Any], known: Collection[str], solitary: Collection[str], always: bool = False
 ) -> str:
-    """The body of an event as it goes on the log: what is not under a `known` name is put aside.
+    """Body of an event for the log: members that are not under a `known` name are put aside.
 
     `always`: `PASSED_OVER` is there though there is nothing to put aside.
     `solitary`: the names in whose lists an object is no nesting, as `Schema.solitary` has them.
@@ -49,7 +51,7 @@ def parted_body(
 
 
 def published_text(body: str) -> str:
-    """The event as it was published, of a body of the log."""
+    """Event as published, as JSON text, from a body of the log."""
     if MARK not in body:
         return body
     try:
@@ -63,7 +65,7 @@ def published_text(body: str) -> str:
 
 
 def published_event(body: str) -> Any:
-    """Event as Python values; ValueError if the body is no JSON."""
+    """Event as published, as Python values; ValueError if the body is not JSON."""
     if MARK not in body:
         return orjson.loads(body)
     event = json.loads(body)
@@ -79,7 +81,7 @@ def _written(value: object) -> str:
 def _parted_members(
     members: Mapping[str, Any], prefix: str, known: Collection[str], solitary: Collection[str]
 ) -> tuple[Any, Any]:
-    """The members under known names and the others; `_ABSENT` for either that has none."""
+    """Members under known names, and the others; `_ABSENT` for a part without any."""
     kept: dict[str, Any] = {}
     rest: dict[str, Any] = {}
     for key, value in members.items():
@@ -102,7 +104,7 @@ def _parted(value: Any, name: str, known: Collection[str], solitary: Collection[
 
 
 def _parted_items(items: list[Any], name: str, known: Collection[str], solitary: Collection[str]) -> tuple[Any, Any]:
-    """Two lists of as many items, with null where the other one has it."""
+    """Two lists of equal length, with null where the other has the item."""
     parts = [_parted(item, name, known, solitary) for item in items]
     kept = [None if read is _ABSENT else read for read, _ in parts]
     rest = [None if passed is _ABSENT else passed for _, passed in parts]
@@ -117,7 +119,7 @@ def _holds_objects(value: list[Any]) -> bool:
 
 
 def _joined(kept: Any, rest: Any) -> Any:
-    """Parted event, put together again."""
+    """Event put together again from its two parts."""
     if isinstance(kept, dict) and isinstance(rest, dict):
         both = {name: _joined(value, rest[name]) if name in rest else value for name, value in kept.items()}
         return both | {name: value for name, value in rest.items() if name not in kept}
@@ -126,18 +128,18 @@ def _joined(kept: Any, rest: Any) -> Any:
     return rest if kept is None else kept
 
 
-# A notification: one event on its way to one subscription, and where a reader stands among them.
+# Notifications (one event for one subscription) and the cursors of their readers.
 
 LAST: Final = (1 << 63) - 1
 _CURSOR: Final = re.compile(r"(\d{1,19})(?:-(\d{1,19}))?", re.ASCII)
 
 
 class CursorError(TamisError):
-    """A text that is no cursor."""
+    """Text that is not a valid cursor."""
 
 
 class Cursor(NamedTuple):
-    """Position of a reader: all up to `position`, and there the subscriptions up to `number`.
+    """Position of a reader (consumer offset): all before `position`, and there the subscriptions up to `number`.
 
     Cursors compare as tuples, so a notification is new iff `(position, number) > cursor`. To the outside a cursor is a
     text: `"123"` is everything at position 123, `"123-45"` stops at subscription 45, for readers of many subscriptions.
@@ -148,7 +150,7 @@ class Cursor(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Cursor:
-        """The cursor that a reader was given before; `CursorError` if it was given no such text."""
+        """Cursor from the text that a reader was given; `CursorError` if it is not one."""
         found = _CURSOR.fullmatch(text)
         parts = [int(part) for part in found.groups() if part is not None] if found else []
         if not parts or max(parts) > LAST:
@@ -161,7 +163,7 @@ class Cursor(NamedTuple):
 
     @property
     def whole(self) -> int:
-        """The last position of which everything has been seen."""
+        """Last position of which everything has been seen."""
         return self.position if self.number == LAST else self.position - 1
 
     def __str__(self) -> str:
@@ -173,7 +175,7 @@ BEGINNING: Final = Cursor(0)
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A notification as it is sent: `body` is its JSON, made once and shared by all who are sent it.
+    """Notification as it is sent. `body` is its JSON, rendered once and shared by all receivers.
 
     `bindings` is a JSON object, what the filter's variables were bound to; None if it has none. `changes` is a JSON
     list, what the event did to the content of a join; None if it is none. `notice` is a JSON object: a message about
@@ -196,20 +198,20 @@ class Notification:
 
     @property
     def key(self) -> tuple[int, int]:
-        """Its place in the order of all notifications."""
+        """Place in the order of all notifications."""
         return self.position, self.subscription.number
 
     @property
     def wide_cursor(self) -> str:
-        """The cursor for a reader of many subscriptions: others may be notified of the same event."""
+        """Cursor for a reader of many subscriptions: others may be notified of the same event."""
         return f"{self.position}-{self.subscription.number}"
 
     @property
     def wide(self) -> bytes:
-        """The body with that cursor."""
+        """Body with the cursor for readers of many subscriptions."""
         return b'%b-%d"}' % (self.body[:-2], self.subscription.number)
 
 
 def notification_id(event_id: str, subscription: str) -> str:
-    """Id of a notification, a function of event and subscription (its public id), wherever it is made."""
+    """Id of a notification: a function of event and subscription (its public id), equal wherever it is computed."""
     return "ntf_" + blake2b(f"{event_id}\0{subscription}".encode(), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""The operators that a service offers to filters: those it was told, and no others."""
+"""Operators, algorithms and schema that a service matches by: offering, matcher and schedule, serving schema."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _CALL: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|([A-Za-z_]\w*)\s*
 
 
 class Offering:
-    """Operators loaded once, and what filters may say of them under a schema. Immutable; safe from any thread."""
+    """Operators that a service offers to filters, loaded once, with their checks against a schema. Immutable; safe from
+    any thread.
+    """
 
     def __init__(self, operators: Iterable[Operator] = ()) -> None:
         self._registry = Registry(operators)
@@ -37,7 +39,7 @@ class Offering:
 
     @classmethod
     def named(cls, names: Iterable[str]) -> Offering:
-        """Loads what is named; `OperatorError` if one is not to be had, or two have the same name."""
+        """Loads the named operators; `OperatorError` if one cannot be loaded, or two have the same name."""
         return cls(operators_named(names))
 
     def __bool__(self) -> bool:
@@ -45,21 +47,21 @@ class Offering:
 
     @property
     def operators(self) -> list[Operator] | None:
-        """Operators as `compile` takes them; None where nothing is offered, so that plain indexes stay plain."""
+        """Operators as `compile` takes them; None where none are offered, so that plain indexes stay plain."""
         return list(self._registry.values()) or None
 
     @property
     def versions(self) -> dict[str, str]:
-        """The version of each operator, by name: what an index depends on."""
+        """Version of each operator, by name: an index depends on them."""
         return {name: operator.version for name, operator in self._registry.items()}
 
     def missing(self, text: str) -> set[str]:
-        """Operators that a filter calls and that are not offered. Reads the text alone, also one that is no filter."""
+        """Operators that a filter calls and that are not offered. Reads the text alone, also an invalid one."""
         called = {found[1] for found in _CALL.finditer(text) if found[1] is not None}
         return {name for name in called if name.upper() not in _KEYWORDS and name not in self._registry}
 
     def check_extension(self, before: Schema, after: Schema) -> None:
-        """`OperatorError` if a schema that has grown would change what calls of an operator mean."""
+        """Raises `OperatorError` if a schema extension would change the meaning of calls of an operator."""
         known = self.resolved(before)
         for name, resolved in self.resolved(after).items():
             if resolved.inputs != known[name].inputs:
@@ -80,19 +82,19 @@ _KEYWORDS: Final = frozenset(["AND", "OR", "NOT", "IN", "LIKE", "ILIKE", "RLIKE"
 NOTHING: Final = Offering()
 
 
-# The algorithms that a service matches by: the matcher with its options, and the schedule of operators.
+# Algorithms that a service matches by: the matcher with its options, and the schedule of operators.
 
 
 @dataclass(frozen=True, slots=True)
 class Algorithms:
-    """Algorithms that a table of subscriptions is compiled for. Immutable; noted beside the table."""
+    """Matcher and schedule that a subscription table is compiled for. Immutable; recorded beside the table."""
 
     choice: Choice = COLUMNAR
     schedule: str = "adaptive"
 
     @classmethod
     def of(cls, settings: Settings) -> Algorithms:
-        """Algorithms of the settings; `ConfigurationError` if there are none of these names, or they do not serve."""
+        """Algorithms of the settings; `ConfigurationError` if a name or option is invalid."""
         try:
             choice = Choice.of(settings.matcher, settings.matcher_options)
             require_schedule(settings.schedule)
@@ -106,7 +108,7 @@ class Algorithms:
         return cls(choice, settings.schedule)
 
     def check(self, schema: Schema) -> None:
-        """`ConfigurationError` if the matcher's options do not fit the schema."""
+        """Raises `ConfigurationError` if the matcher's options do not fit the schema."""
         if self.choice.options:
             try:
                 self.compile(pa.table({"id": pa.array([], pa.string()), "filter": pa.array([], pa.string())}), schema)
@@ -114,7 +116,7 @@ class Algorithms:
                 raise ConfigurationError(f"matcher_options: {error}") from error
 
     def compile(self, subscriptions: pa.Table, schema: Schema, operators: Iterable[Operator] | None = None) -> Index:
-        """An index of a table with the columns id and filter."""
+        """Compiles an index of a table with the columns id and filter."""
         return compile(
             subscriptions,
             schema,
@@ -125,7 +127,7 @@ class Algorithms:
         )
 
     def noted(self) -> dict[str, Any]:
-        """Note on disk, in the form in which it is read again."""
+        """Record on disk, as it is read back."""
         told = {"matcher": self.choice.matcher, "options": self.choice.options, "schedule": self.schedule}
         noted: dict[str, Any] = json.loads(json.dumps(told))
         return noted
@@ -134,7 +136,7 @@ class Algorithms:
 USUAL: Final = Algorithms()
 
 
-# The schema that a service matches by: the user's, and on every event type what CloudEvents carry.
+# Serving schema: the user's schema, with the attributes of CloudEvents on every event type.
 
 CONTEXT_ATTRIBUTES: Final = {
     "ce.id": "string",
@@ -150,7 +152,8 @@ CONTEXT_ATTRIBUTES: Final = {
 
 
 def serving_schema(schema: Schema | None) -> Schema:
-    """The schema with the context attributes, all optional; without one, a single event type `event` with only these.
+    """Adds the context attributes of CloudEvents, all optional, to a schema; without one, a single event type `event`
+    has only these.
 
     Serving a serving schema changes nothing.
     """

@@ -1,4 +1,4 @@
-"""Delivery: from what matched to whoever subscribed, by stream, socket, poll, webhook or topic."""
+"""Delivery of notifications to subscribers: by poll, stream (SSE, WebSocket), webhook or Kafka topic."""
 
 from tamis.service.delivery.delivery import Delivery
 

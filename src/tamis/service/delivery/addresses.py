@@ -1,4 +1,5 @@
-"""Addresses that webhooks may go to: public ones only, unless private ones are allowed.
+"""SSRF protection of webhooks: checks of URLs, hosts and resolved addresses, and a network backend that connects only
+to addresses allowed.
 
 A URL is checked when it is given, as far as it can be without asking anyone. What its name stands for is checked on
 every connection, and the connection goes to the address that was checked: a name that is answered
@@ -10,8 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -23,13 +23,13 @@ import httpx
 from tamis.errors import TamisError
 
 _LONGEST_URL: Final = 2_000
-# What is written like a number is read as an IPv4 address by some and as a name by others, in octal, hex or one piece.
+# Hosts written as numbers (octal, hex, one piece) are read as IPv4 addresses by some clients and as names by others.
 _NUMERIC: Final = re.compile(r"(?:.*\.)?(?:0[xX][0-9A-Fa-f]*|[0-9]+)\.?")
 _DOTTED: Final = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.(?:0|[1-9][0-9]{0,2})){3}")
 _LOCAL_NAMES: Final = ("localhost", "local", "internal", "home.arpa")
 
-# What Python's tables do not tell, or not in all versions: relays, benchmarks, reserved blocks, examples, and public
-# addresses by which clouds answer their own machines.
+# Ranges that are missing from Python's tables, or from some versions: relays, benchmarks, reserved blocks, examples,
+# and public addresses by which clouds serve their own machines.
 _REFUSED_4: Final = [
     IPv4Network(block)
     for block in (
@@ -45,12 +45,12 @@ _GLOBAL_6: Final = IPv6Network("2000::/3")
 
 
 class AddressRefused(TamisError):  # noqa: N818 - reads as what happened
-    """A place where webhooks may not go."""
+    """Address that webhooks may not call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One server: what a breaker and a limit on connections are about."""
+    """Server that webhooks call: circuit breakers and connection limits are per endpoint."""
 
     scheme: str
     host: str
@@ -62,7 +62,7 @@ class Endpoint:
 
 
 async def check_url(url: str, *, allow_private: bool = False) -> Endpoint:
-    """For the door: the server that a webhook's URL names; `AddressRefused` says why it may not be one.
+    """Checks a webhook's URL at the door and returns its server; `AddressRefused` gives the reason.
 
     Names are not looked up here: the answer would tell strangers what they stand for inside this network.
     """
@@ -70,7 +70,7 @@ async def check_url(url: str, *, allow_private: bool = False) -> Endpoint:
 
 
 def endpoint_of(url: str, *, allow_private: bool = False) -> Endpoint:
-    """Endpoint of an address, for whoever is about to call it."""
+    """Endpoint of a URL, for a caller about to connect."""
     if len(url) > _LONGEST_URL:
         raise AddressRefused(f"the URL has more than {_LONGEST_URL} characters")
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
@@ -109,7 +109,7 @@ def _check_host(host: str, allow_private: bool) -> None:
 
 
 def check_address(text: str, *, allow_private: bool = False) -> str:
-    """The address, if connections may go there. Multicast and unspecified ones are never allowed."""
+    """Returns the address if connections may go there. Multicast and unspecified ones are never allowed."""
     try:
         address = ip_address(text)
     except ValueError as error:
@@ -123,7 +123,7 @@ def check_address(text: str, *, allow_private: bool = False) -> str:
 
 
 def _inside(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """The IPv4 address that an IPv6 address is another way to write, or itself."""
+    """IPv4 address that an IPv6 address embeds, or the address itself."""
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address
@@ -137,15 +137,14 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
     return address in _GLOBAL_6 and address.is_global and not any(address in block for block in _REFUSED_6)
 
 
-# HTTP connections that go to checked addresses only.
+# HTTP connections that go only to checked addresses.
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 _RESOLVING: Final = 16
-_IDLE_SECONDS: Final = 60.0
 
 
 class Resolver:
-    """Asks the system what names stand for, in threads of its own: a name server that hangs holds up nothing else."""
+    """Resolves host names in threads of its own: a name server that hangs delays nothing else."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_RESOLVING, thread_name_prefix="tamis-names")
@@ -164,7 +163,9 @@ def _look_up(host: str, port: int) -> list[Any]:
 
 
 class CheckedBackend(httpcore.AsyncNetworkBackend):
-    """Resolves a name, checks every address, and connects to one of those; TLS still verifies the name."""
+    """Network backend that resolves a name, checks every address, and connects to an allowed one; TLS still verifies
+    the name.
+    """
 
     def __init__(self, resolve: Resolve, allow_private: bool) -> None:
         self._resolve = resolve
@@ -200,7 +201,7 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
         raise failure
 
     def _unusable(self, host: str) -> Exception:
-        """The subscriber is told the same of a name that is unknown and of one that is known inside this network."""
+        """Error for the subscriber, equal for an unknown name and for one known inside this network."""
         if self._allow_private:
             return httpcore.ConnectError(f"the name {host} cannot be resolved")
         return AddressRefused(f"the name {host} cannot be resolved, or not to public addresses only")
@@ -212,42 +213,3 @@ class CheckedBackend(httpcore.AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await self._network.sleep(seconds)
-
-
-class CheckedTransport(httpx.AsyncBaseTransport):
-    """A transport for httpx over a pool whose connections are checked. No proxies, HTTP/1.1."""
-
-    def __init__(self, resolve: Resolve, allow_private: bool, connections: int, tls: ssl.SSLContext | None) -> None:
-        self._pool = httpcore.AsyncConnectionPool(
-            ssl_context=tls or httpx.create_ssl_context(trust_env=False),
-            max_connections=connections,
-            max_keepalive_connections=connections,
-            keepalive_expiry=_IDLE_SECONDS,
-            network_backend=CheckedBackend(resolve, allow_private),
-        )
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        url = request.url
-        target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
-        raw = httpcore.Request(
-            request.method, target, headers=request.headers.raw, content=request.stream, extensions=request.extensions
-        )
-        answer = await self._pool.handle_async_request(raw)
-        return httpx.Response(
-            answer.status, headers=answer.headers, stream=_Answer(answer), extensions=answer.extensions
-        )
-
-    async def aclose(self) -> None:
-        await self._pool.aclose()
-
-
-class _Answer(httpx.AsyncByteStream):
-    def __init__(self, answer: httpcore.Response) -> None:
-        self._answer = answer
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for part in self._answer.aiter_stream():
-            yield part
-
-    async def aclose(self) -> None:
-        await self._answer.aclose()

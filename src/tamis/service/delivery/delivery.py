@@ -1,4 +1,6 @@
-"""Delivery as a whole: what matched goes to readers, webhooks and topics."""
+"""Delivery as a whole, which routes and the server call: live readers, polls, replay, pushes to webhooks and Kafka
+topics, and failover of pushing.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,14 @@ from tamis.errors import TamisError
 from tamis.service.base.configuration import Settings
 from tamis.service.base.events import BEGINNING, LAST, Cursor, Notification
 from tamis.service.base.offering import NOTHING, Offering
-from tamis.service.delivery.channels import Channel, Clock, KafkaChannel, SystemClock, WebhookChannel
+from tamis.service.delivery.channels import Channel, Clock, SystemClock
 from tamis.service.delivery.fanout import Fanout, FeedEnded, LiveFeed, WideFeed
 from tamis.service.delivery.matched import Matched
 from tamis.service.delivery.outlets import Changes, Cursors, Outlets
 from tamis.service.delivery.sending import Backoff, Outcome, Sending
 from tamis.service.delivery.store_reader import Reading, Renderer, Standing, notification_of
+from tamis.service.delivery.topics import KafkaChannel
+from tamis.service.delivery.webhooks import WebhookChannel
 from tamis.service.store import DeadLetter, Store
 from tamis.service.store.database import warn
 from tamis.service.store.store import FollowedSchema
@@ -37,11 +41,11 @@ F = TypeVar("F", LiveFeed, WideFeed)
 
 
 class TooManyListeners(TamisError):  # noqa: N818 - reads as what happened
-    """There are as many live readers as the server allows."""
+    """Refusal: the server has as many live readers as it allows."""
 
 
 class Admitted(NamedTuple):
-    """On what a reader was let in: a key, if one was needed, and whose the subscription was."""
+    """Credentials by which a reader was let in: an API key, if one was needed, and the subscription's owner."""
 
     key: str = ""
     owner: str | None = None
@@ -52,7 +56,7 @@ ANYBODY: Final = Admitted()
 
 @dataclass(frozen=True, slots=True)
 class Polled:
-    """An answer to a poll: `cursor` is where the next one goes on."""
+    """Answer to a poll: the next poll goes on from `cursor`."""
 
     notifications: list[Notification]
     cursor: Cursor
@@ -61,7 +65,7 @@ class Polled:
 
 
 class Delivery:
-    """Hands out what the store says has matched. Belongs to the event loop; the store is asked in threads.
+    """Delivers the notifications that the store has recorded. Belongs to the event loop; the store is read in threads.
 
     `channels` and `clock` are for tests. One process at a time pushes, whoever holds the store's lock for it: several
     would send each notification several times, under the same id. `push=False`: never this one.
@@ -95,7 +99,7 @@ class Delivery:
         self._pushing = False
 
     async def start(self) -> None:
-        """Begins to follow the store; subscriptions that are pushed to go on from where they were left."""
+        """Starts following the store; webhooks and topics go on from their saved cursors."""
         delivery = self._settings.delivery
         self._follower = ThreadPoolExecutor(1, "tamis-fanout")
         self._readers = ThreadPoolExecutor(_READERS, "tamis-reading")
@@ -109,7 +113,14 @@ class Delivery:
         self._sending = Sending(self._channels, delivery, age, self._clock, backoff)
         self._cursors = Cursors(self._store, self._clock, self._writer)
         self._outlets = Outlets(
-            self._store, self._fanout, self._sending, self._cursors, self._clock, self._writer, delivery.queue
+            self._store,
+            self._fanout,
+            self._sending,
+            self._cursors,
+            self._clock,
+            self._writer,
+            delivery.queue,
+            delivery.call_bytes,
         )
         await self._fanout.start()
         await self._in_thread(self._changes.start)
@@ -117,7 +128,7 @@ class Delivery:
         self._loops = [asyncio.create_task(loop) for loop in loops]
 
     async def stop(self) -> None:
-        """Ends all readers, lets webhooks that are under way end, and saves how far everybody has come."""
+        """Ends all readers, lets webhook calls under way finish, and saves all cursors."""
         for feed in tuple(self._feeds):
             feed.stop()
         await self._outlets.stop()
@@ -132,13 +143,13 @@ class Delivery:
             executor.shutdown(wait=False)
 
     def wake(self, head: int) -> None:
-        """Something new was recorded, up to position `head`."""
+        """Notes that new notifications were recorded, up to position `head`."""
         self._fanout.wake(head)
 
     def listen(
         self, number: int, cursor: str | None, admitted: Admitted = ANYBODY
     ) -> AbstractAsyncContextManager[LiveFeed]:
-        """A feed of one subscription; without a cursor from its beginning, from `latest` with what is new.
+        """Feed of one subscription; without a cursor from its beginning, with `latest` from now on.
 
         It begins where things stand when this is called, so that nothing is missed until it is entered. It ends when
         the reader would not be admitted any more.
@@ -149,12 +160,12 @@ class Delivery:
     def listen_to_all(
         self, owner: str | None, cursor: str | None, admitted: Admitted = ANYBODY
     ) -> AbstractAsyncContextManager[WideFeed]:
-        """A feed of all of an owner's subscriptions, or everybody's; without a cursor, of what is new."""
+        """Feed of all of an owner's subscriptions, or everybody's; without a cursor, from now on."""
         return self._listening(WideFeed(self._fanout, owner, self._cursor(cursor) or self.here), admitted)
 
     @property
     def here(self) -> Cursor:
-        """Position of a reader who has seen everything up to now."""
+        """Cursor of a reader who has seen everything up to now."""
         return Cursor(self._fanout.done)
 
     @asynccontextmanager
@@ -171,7 +182,7 @@ class Delivery:
     async def poll(
         self, number: int, cursor: str | None, limit: int, wait: float, admitted: Admitted = ANYBODY
     ) -> Polled:
-        """Notifications of a subscription after a cursor, or else those that come within `wait` seconds.
+        """Notifications of a subscription after a cursor, waiting up to `wait` seconds if there are none.
 
         This is the one way to read a subscription that has expired; one that is paused or cancelled has nothing.
         """
@@ -184,7 +195,7 @@ class Delivery:
         return Polled(found, Cursor(found[-1].position) if found else start, page.standing, more)
 
     async def look_back(self, number: int, cursor: str | None, limit: int) -> Polled:
-        """Notifications before a cursor, or up to now, the newest first: `cursor` then goes further back."""
+        """Notifications before a cursor, or up to now, newest first: `cursor` leads further back."""
         start = Cursor(LAST) if cursor in (None, _LATEST) else self._place(number, cursor)
         page = await self._in_thread(partial(self._reading.back, number, start.position, limit))
         found = list(page.notifications)
@@ -201,30 +212,30 @@ class Delivery:
                 return []
 
     async def replay(self, letter: DeadLetter) -> Outcome:
-        """Sends a notification that was given up once more; it stays a dead letter unless it is acknowledged."""
+        """Sends a dead letter once more; it stays a dead letter unless it is acknowledged."""
         subscription = await self._in_thread(partial(self._store.subscriptions.get, letter.subject))
         notification = notification_of(letter, subscription, self._clock.now())
-        outcome = await self._sending.attempt(notification, 0)
+        outcome = await self._sending.attempt([notification], 0)
         if outcome.kind == "delivered":
             await self._in_thread(partial(self._store.dead_letters.remove, [letter.id]))
         return outcome
 
     async def begin_from_now(self, number: int) -> None:
-        """For a subscription that is about to be given a webhook or topic: what matched before is not sent."""
+        """Skips earlier matches for a subscription that is about to get a webhook or topic."""
         head = await self._in_thread(self._reading.head)
         await self._in_thread(partial(self._store.deliveries.begin_at, number, head))
 
     @property
     def has_room(self) -> bool:
-        """True if one more may listen."""
+        """True if one more reader may listen."""
         return len(self._feeds) < self._settings.limits.listeners
 
     def count_handed_out(self, count: int) -> None:
-        """So many more have gone to readers who are their subscribers."""
+        """Counts notifications taken by their subscribers."""
         self._handed_out += count
 
     def status(self) -> dict[str, int]:
-        """Numbers for people and for Prometheus, counted since the start. They name nobody.
+        """Counters since the start, for people and for Prometheus. They name nobody.
 
         `handed_out` went to subscribers who read, `delivered` was acknowledged by webhooks and topics; `pushing`:
         whether this is the process that serves those.
@@ -241,7 +252,7 @@ class Delivery:
         }
 
     def endpoints(self) -> list[dict[str, Any]]:
-        """The endpoints that have failed of late, for administrators: their names are their owners' business."""
+        """Endpoints that failed lately, for administrators: their names are their owners' business."""
         return self._sending.breakers.shown()
 
     async def _follow_changes(self) -> None:
@@ -255,7 +266,7 @@ class Delivery:
             await self._clock.sleep(CHANGES_SECONDS)
 
     async def notice_changes(self) -> None:
-        """Looks for subscriptions that are new or have changed since the last time."""
+        """Looks for subscriptions that are new or have changed since the last call."""
         await self._settle_who_pushes()
         while self._pushing and (new := await self._in_thread(self._changes.pushed)):
             await self._outlets.add(new)
@@ -277,7 +288,7 @@ class Delivery:
             await self._outlets.changed(list(now.values()))
 
     async def notice_revocations(self) -> None:
-        """Ends the readers who were admitted by a key that is revoked by now, here or at another service."""
+        """Ends readers whose key has been revoked, here or at another service."""
         keys = {admitted.key for admitted in self._feeds.values() if admitted.key}
         revoked = await self._in_thread(partial(self._store.keys.revoked, keys)) if keys else set()
         for feed, admitted in tuple(self._feeds.items()):
@@ -285,7 +296,7 @@ class Delivery:
                 feed.stop("revoked")
 
     async def _end_given_away(self, numbers: set[int]) -> None:
-        """Ends the readers of subscriptions that have another owner by now."""
+        """Ends readers of subscriptions that have been given to another owner."""
         read = [feed for feed in self._feeds if isinstance(feed, LiveFeed) and feed.number in numbers]
         if not read:
             return
@@ -296,7 +307,7 @@ class Delivery:
                 feed.stop("given to another key")
 
     async def _settle_who_pushes(self) -> None:
-        """Begins to push when the process that did is gone, and ends when the lock is lost."""
+        """Failover of pushing: begins when the process that pushed is gone, ends when the lock is lost."""
         may = self._push and await self._in_thread(self._sole.hold)
         if may != self._pushing:
             self._pushing = may

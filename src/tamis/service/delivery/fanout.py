@@ -1,4 +1,6 @@
-"""From the store's head to whoever waits: each new notification is read and rendered once, for those it concerns."""
+"""Fan-out of new notifications to live readers, and their feeds, of one subscription or of many, which catch up from
+the store.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +19,16 @@ from tamis.service.delivery.store_reader import Gathered, Page, Reading, WidePag
 from tamis.service.store import Wanted
 from tamis.service.store.database import warn
 
-# The notifications of one reader in order, without gap or repeat: first from the store, then as they come.
+# Feeds: the notifications of one reader in order, without gap or duplicate, first from the store, then live.
 #
-# A feed belongs to the event loop. Its cursor is what the reader has taken; everything after it is still to come.
+# A feed belongs to the event loop. Its cursor is the last notification taken; everything after it is still to come.
 
 QUEUE_BYTES: Final = 1 << 20
 PAGE: Final = 100
 
 
 class FeedEnded(TamisError):  # noqa: N818 - reads as what happened
-    """There is nothing more to come: the subscription is `standing`, the service stops, or the reader may not go on.
+    """End of a feed: the subscription is `standing`, the service stops, or the reader lost access.
 
     A reader may not go on whose key is `revoked`, or whose subscription was `given to another key`.
     """
@@ -47,7 +49,7 @@ class Feed(Protocol):
 
 
 class Source(Protocol):
-    """Fan-out, as feeds need it."""
+    """Fan-out, as far as feeds need it."""
 
     @property
     def done(self) -> int: ...
@@ -61,7 +63,7 @@ class Source(Protocol):
 
 
 class LiveFeed:
-    """One subscription's notifications.
+    """Feed of one subscription.
 
     Joined to the fan-out, it is offered whatever comes after position `since`, and reads what is between its cursor and
     `since` from the store. A queue that is full is dropped and the feed leaves the fan-out; the next `take` reads from
@@ -89,7 +91,7 @@ class LiveFeed:
         self._arrival = arrival or self._arrived.set
 
     def offer(self, notification: Notification) -> None:
-        """Takes what is new, if it is; called by the fan-out in order."""
+        """Takes new notifications; called by the fan-out in order."""
         if notification.position <= self._since or notification.position <= self.cursor.position:
             return
         self._bytes += len(notification.body)
@@ -100,18 +102,18 @@ class LiveFeed:
         self._arrival()
 
     def interrupt(self) -> None:
-        """The subscription has changed: what waits is dropped, and read again as the subscription is by then."""
+        """Notes that the subscription has changed: queued notifications are dropped, and read again as of then."""
         self.interruptions += 1
         self._leave()
         self._arrival()
 
     def stop(self, standing: str = "stopping") -> None:
-        """The service stops, or the reader may not go on: so does whoever waits."""
+        """Ends the feed and wakes its waiting reader: the service stops, or the reader lost access."""
         self._stopped = standing
         self.interrupt()
 
     def rewind(self, cursor: Cursor) -> None:
-        """Goes to where the reader is to go on from; nothing is kept in memory until the next `take`.
+        """Goes back to the reader's actual position; nothing is kept in memory until the next `take`.
 
         A page that is being read meanwhile is not taken.
         """
@@ -119,7 +121,7 @@ class LiveFeed:
         self.cursor = cursor
 
     async def take(self) -> list[Notification]:
-        """What comes next, one or more; waits for it. `FeedEnded` if nothing will come."""
+        """Next notifications, at least one; waits for them. `FeedEnded` if none will come."""
         while True:
             found = await self.take_now()
             if found:
@@ -127,7 +129,7 @@ class LiveFeed:
             await self._arrived.wait()
 
     async def take_now(self, limit: int = PAGE) -> list[Notification]:
-        """Notifications that are there now; none if the reader has everything, or the subscription is paused."""
+        """Notifications that are available now; none if the reader has everything, or the subscription is paused."""
         while True:
             self._arrived.clear()
             if self._stopped:
@@ -141,7 +143,7 @@ class LiveFeed:
                 return found
 
     async def _catch_up(self, limit: int) -> list[Notification] | None:
-        """Joins, and reads what came before; None if there was nothing, but there may be by now."""
+        """Joins the fan-out, and reads earlier notifications; None if there were none but may be by now."""
         self._joined = True
         self._since = upto = self._source.join(self)
         start = self.cursor
@@ -188,7 +190,7 @@ class LiveFeed:
 
 
 class WideFeed:
-    """The notifications of all subscriptions of an owner (None: of everybody), in the order of events.
+    """Feed of all subscriptions of an owner (None: of everybody), in the order of events.
 
     Once it is read from, it is nudged when there is something for it, and reads the store at the pace of its reader.
     Subscriptions that are not active when their turn comes are passed over.
@@ -204,7 +206,7 @@ class WideFeed:
         self._nudged = asyncio.Event()
 
     def nudge(self) -> None:
-        """Something new is there."""
+        """Notes that new notifications are available."""
         self._nudged.set()
 
     def stop(self, standing: str = "stopping") -> None:
@@ -212,7 +214,7 @@ class WideFeed:
         self.nudge()
 
     async def take(self) -> list[Notification]:
-        """What comes next, one or more; waits for it. `FeedEnded` if the service stops."""
+        """Next notifications, at least one; waits for them. `FeedEnded` if the service stops."""
         self._source.admit(self)
         while True:
             self._nudged.clear()
@@ -238,7 +240,7 @@ T = TypeVar("T")
 
 
 class Fanout:
-    """Follows the head and hands what is new to the feeds that have joined. Belongs to the event loop.
+    """Follows the store's head and offers new notifications to the feeds that joined. Belongs to the event loop.
 
     Everything up to `done` has been handed out; what is after it, up to `_taken`, is being read. A feed that joins is
     offered what comes after `_taken`, and reads what is up to there from the store: so nothing is missed or given
@@ -258,11 +260,11 @@ class Fanout:
         self.done = 0
 
     async def start(self) -> None:
-        """Begins at the head: what is before it, feeds read from the store."""
+        """Begins at the head: feeds read earlier notifications from the store."""
         self.done = self._taken = await self._run(self._follower, self._reading.head)
 
     async def follow(self) -> None:
-        """Hands out what is new, when woken and now and then, until it is cancelled."""
+        """Offers new notifications, when woken and periodically, until cancelled."""
         while True:
             # Unwoken too: another process may have written, which wakes nobody here.
             with suppress(TimeoutError):
@@ -274,12 +276,12 @@ class Fanout:
                 warn(_log, "reading new notifications failed", error)
 
     def wake(self, head: int) -> None:
-        """The store has something new, up to `head`."""
+        """Notes that the store has new notifications, up to `head`."""
         if head > self.done:
             self._woken.set()
 
     async def advance(self) -> None:
-        """Hands out everything up to the head."""
+        """Offers everything up to the head."""
         head = await self._run(self._follower, self._reading.head)
         while self.done < head:
             self._taken = max(self._taken, head)
@@ -314,7 +316,7 @@ class Fanout:
                 feed.offer(notification)
 
     def changed(self, numbers: Iterable[int]) -> None:
-        """Subscriptions that are no longer as they were: their feeds look again."""
+        """Has the feeds of changed subscriptions read them again."""
         for number in numbers:
             held = self._held.pop(number, set())
             for feed in (*self._live.get(number, ()), *held):

@@ -1,4 +1,6 @@
-"""The `matched` of notifications: the conditions that made a subscription match, with the values that they met."""
+"""Content of notifications: the event, parsed and as a CloudEvent, and `matched`, the conditions that held with the
+values they met.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from tamis.service.intake.cloudevents import CONTEXT, to_structured
 from tamis.service.store import Subscription
 from tamis.service.store.store import FollowedSchema
 
-# A stored event, opened: parsed once, however many subscriptions it is shown to.
+# Stored events, parsed once for all their subscriptions.
 
 _ONE_LINE: Final = str.maketrans("\r\n", "  ")
 
@@ -41,7 +43,7 @@ def _finite(text: str) -> float | None:
 
 
 class OpenedEvent:
-    """One event of the store. Made, used and dropped by one thread.
+    """Event of the store, parsed. Created, used and dropped by one thread.
 
     `body` is the event as it was published, and `written` what goes into a notification of it: that text as it stands,
     where it is JSON in the strict sense, in one line. `values` are of what the door read of it.
@@ -80,7 +82,7 @@ class OpenedEvent:
             return members
 
     def values(self, name: str, schema: Schema) -> list[Any]:
-        """The attribute's values in canonical form, bytes as their number; empty where the schema knows of none."""
+        """Values of an attribute in canonical form, bytes as their number; empty where the schema does not know it."""
         if schema is not self._schema:
             self._schema, self._values, self._quotes = schema, {}, {}
         found = self._values.get(name)
@@ -89,7 +91,7 @@ class OpenedEvent:
         return found
 
     def quotes(self, name: str, schema: Schema) -> tuple[list[Any], list[Any]]:
-        """The attribute's values as they are quoted, the first time and from then on; moments as such."""
+        """Values of an attribute as they are quoted, the first time and afterwards; timestamps as such."""
         values = self.values(name, schema)
         found = self._quotes.get(name)
         if found is None:
@@ -112,17 +114,17 @@ class OpenedEvent:
         return [shown_bytes(value) if isinstance(value, bytes) else value for value in read]
 
 
-# A notification's event as a CloudEvent in structured mode, as it was published or as if it had been.
+# Event of a notification as a CloudEvent in structured mode.
 
 _SOURCE: Final = "urn:tamis"
 _TYPE: Final = "tamis.event"
-# Extension attributes, which have to be texts.
+# Extension attributes; their values must be strings.
 _BINDINGS: Final = "tamisbindings"
 _CHANGES: Final = "tamischanges"
 
 
 def structured_event(notification: Notification) -> bytes:
-    """The CloudEvent as JSON. An event that was published as another thing gets the attributes it needs.
+    """CloudEvent as JSON. An event that was published in another form gets the required attributes.
 
     What a filter's variables were bound to is an attribute too, `tamisbindings`, as JSON, and so is what the event
     changed in a join, `tamischanges`. A message about the subscription has its id as the subject.
@@ -164,7 +166,7 @@ _QUOTED: Final = 100  # characters that a condition quotes of an attribute, abou
 
 
 class _Filters:
-    """Filters read under one version of the schema, by text: the alternatives of those that have matched.
+    """Cache of the parsed filters of one schema version, by text: the alternatives of those that have matched.
 
     Of the others there is the normal form that the API made of them. The newest are kept.
     """
@@ -198,7 +200,7 @@ class _Filters:
 
 
 class Matched:
-    """The `matched` of notifications. A filter is read once for a version of the schema. Safe from any thread."""
+    """Computes the `matched` of notifications. A filter is parsed once per schema version. Safe from any thread."""
 
     def __init__(self, followed: FollowedSchema, limits: Limits, offering: Offering = NOTHING) -> None:
         self._followed = followed
@@ -208,7 +210,7 @@ class Matched:
         self._cloudevents = lru_cache(_REMEMBERED)(_as_written)
 
     def remember(self, text: str, form: Filter | None, schema: Schema | None) -> None:
-        """Keeps the normal form that a filter has under a schema, so that it is not read again when it first matches.
+        """Caches the normal form of a filter under a schema, so that its first match need not parse it.
 
         Large ones are read again: strangers write them, and they must not fill the memory before they match anything.
         """
@@ -217,7 +219,7 @@ class Matched:
             filters.keep(text, form)
 
     def conditions(self, subscription: Subscription, event: OpenedEvent, bindings: str | None = None) -> list[Any]:
-        """The conditions of the first alternative that holds, each with the values that it met.
+        """Conditions of the first alternative that holds, each with the values that it met.
 
         Empty if none holds any more, since the subscription was changed after it matched. A subscription in
         CloudEvents' dialect has its filters there as they were written, and a join nothing, for no one event decides.
@@ -245,7 +247,7 @@ class Matched:
         return [] if held is None else _listed(held, event, filters.schema, bound)
 
     def _current(self) -> _Filters:
-        """Filters under the schema in force; none yet where that is new."""
+        """Cache of the schema version in force; a new version starts with an empty one."""
         filters, (version, schema) = self._filters, self._followed.serving
         if filters is None or filters.version != version:
             operators = self._offering.signatures(schema)
@@ -256,7 +258,7 @@ class Matched:
 def _listed(
     alternative: Alternative, event: OpenedEvent, schema: Schema, bound: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """The conditions with the values that they met, calls with what their variables are bound to.
+    """Conditions with the values that they met, calls with the values of their variables.
 
     After the first so many characters, only how many conditions more there are.
     """
@@ -278,6 +280,6 @@ def _listed(
 
 
 def _as_written(text: str) -> list[Any]:
-    """CloudEvents filters as a list of them."""
+    """CloudEvents filters as a list."""
     filters = orjson.loads(text)
     return filters if isinstance(filters, list) else [filters]

@@ -1,6 +1,7 @@
-"""Subscriptions that are pushed to: an outlet for each, which sends its notifications in order.
+"""Subscriptions that are pushed to: an outlet for each, their changes followed in the store, and their cursors on the
+way into it.
 
-A notification is sent until it is acknowledged or given up; only then comes the next one of its subscription.
+A notification is sent until it is acknowledged or given up; only then does its subscription's cursor pass it.
 """
 
 from __future__ import annotations
@@ -9,20 +10,17 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from typing import Final, TypeVar
 
 from tamis.errors import TamisError
-from tamis.service.base.events import Cursor, Notification
+from tamis.service.base.events import Notification
 from tamis.service.delivery.channels import Clock
-from tamis.service.delivery.fanout import FeedEnded, LiveFeed, Source
-from tamis.service.delivery.sending import Outcome, Sending
+from tamis.service.delivery.fanout import Source
+from tamis.service.delivery.outlet import Outlet
+from tamis.service.delivery.sending import Sending
 from tamis.service.store import DeliveryState, Store, Subscription
 from tamis.service.store.database import warn
-
-# Pushing and the store: how far each webhook and topic has come, on its way in, and which subscriptions changed.
 
 SAVE_SECONDS: Final = 0.1
 _PAGE: Final = 1_000
@@ -32,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class Cursors:
-    """States that are not saved yet, the newest of each subscription. Belongs to the event loop.
+    """Delivery states that are not saved yet, the newest of each subscription. Belongs to the event loop.
 
     Many are saved in one transaction, at most every `SAVE_SECONDS`, so that webhooks do not keep the pipeline from
     writing. Whoever is killed repeats what was acknowledged in that time; a notification's id tells the subscriber.
@@ -46,19 +44,19 @@ class Cursors:
         self._some = asyncio.Event()
 
     def put(self, state: DeliveryState) -> None:
-        """To be saved soon."""
+        """Queues a state to be saved soon."""
         self._waiting[state.subscription] = state
         self._some.set()
 
     async def follow(self) -> None:
-        """Saves what comes, until it is cancelled."""
+        """Saves queued states, until it is cancelled."""
         while True:
             await self._some.wait()
             await self._clock.sleep(SAVE_SECONDS)
             await self.save()
 
     async def save(self) -> None:
-        """Saves what waits; what cannot be saved waits on."""
+        """Saves the queued states; those that cannot be saved stay queued."""
         self._some.clear()
         states, self._waiting = self._waiting, {}
         if not states:
@@ -74,7 +72,7 @@ class Cursors:
             raise
 
     def forget(self) -> None:
-        """Forgets what is not saved: somebody else has gone on from what was."""
+        """Discards unsaved states: another service has taken over the pushes."""
         self._waiting = {}
 
     def _put_back(self, states: dict[int, DeliveryState]) -> None:
@@ -83,7 +81,7 @@ class Cursors:
 
 
 class Changes:
-    """Follows the store's revisions. One thread at a time.
+    """Follows the store's revisions, to find new and changed push subscriptions. One thread at a time.
 
     A subscription's number is the revision that it was made under. So those that are pushed to are found by their
     numbers, each once, and nobody looks twice at the many that are pulled.
@@ -96,15 +94,15 @@ class Changes:
         self._again: set[int] = set()
 
     def start(self) -> None:
-        """Changes count from now on."""
+        """Starts at the current revision."""
         self._revision = self._store.subscriptions.revision
 
     def find_all(self) -> None:
-        """Finds the subscriptions that are pushed to once more, from the first on."""
+        """Searches the push subscriptions again from the first on."""
         self._seen = 0
 
     def pushed(self) -> list[Subscription]:
-        """Some subscriptions with a webhook or a topic that were not seen before; empty if there are no more."""
+        """Next push subscriptions that were not seen before; empty if there are no more."""
         newest = self._store.subscriptions.revision
         if newest == self._seen:
             return []
@@ -113,7 +111,7 @@ class Changes:
         return found
 
     def changed(self) -> set[int]:
-        """The numbers of subscriptions changed since the last time, but for new ones."""
+        """Numbers of the subscriptions changed since the last call, except new ones."""
         numbers: set[int] = set()
         newest = self._store.subscriptions.revision
         while self._revision < newest:
@@ -130,139 +128,14 @@ class Changes:
 
 
 GRACE_SECONDS: Final = 5.0
-_AT_ONCE: Final = 20  # notifications read for one subscription
-_STORE_SECONDS: Final = 1.0  # before the next attempt where the store failed
 _SETTLE_SECONDS: Final = 1.0
 _STARTED: Final = 200  # outlets at work from which on starting more waits a while
 
 T = TypeVar("T")
 
 
-class Outlet:
-    """Takes from a feed and sends, one at a time. `state` is what the store knows or is about to.
-
-    A task works while there is something to send; `kick` starts one. While it waits for the next attempt it keeps
-    nothing in memory: then the subscription and its notifications are read again as they are by then.
-    """
-
-    def __init__(self, outlets: Outlets, state: DeliveryState) -> None:
-        self.number = state.subscription
-        self.state = state
-        self.ended = False
-        self._outlets = outlets
-        self._feed = LiveFeed(outlets.source, self.number, Cursor(state.cursor), outlets.queue, self.kick)
-        self._task: asyncio.Task[None] | None = None
-        self._kicked = False
-        self._waiting = False
-
-    def kick(self) -> None:
-        """There may be something to send."""
-        self._kicked = True
-        if self._task is None and not self.state.disabled and not self.ended:
-            self._task = self._outlets.spawn(self._work())
-
-    def changed(self, stored: DeliveryState | None = None) -> None:
-        """The subscription has changed: whatever was wrong may be right now, and it may have been set back.
-
-        `stored` is its state in the store. In a new epoch nothing counts that comes of attempts made before.
-        """
-        if stored is not None and stored.epoch > self.state.epoch:
-            self.state = stored
-            self._feed.rewind(Cursor(stored.cursor))
-        if self.state.disabled or self.state.failures:
-            self._keep(replace(self.state, failures=0, next_attempt=None, disabled=False))
-        self._rouse()
-        self._feed.interrupt()
-
-    def close(self) -> None:
-        """Nothing more is sent, but what is under way."""
-        self.ended = True
-        self._rouse()
-        self._feed.stop()
-        self._feed.close()
-
-    def _rouse(self) -> None:
-        """Ends a wait for the next attempt; an attempt that is under way is left alone."""
-        if self._waiting and self._task is not None:
-            self._task.cancel()
-            self._task = None
-
-    async def _work(self) -> None:
-        mine = asyncio.current_task()
-        try:
-            while self._kicked and not self.state.disabled:
-                self._kicked = False
-                await self._send_all()
-        except FeedEnded:
-            self.close()
-        finally:
-            if self._task is mine:
-                self._task = None
-
-    async def _send_all(self) -> None:
-        while not self.state.disabled:
-            await self._until_next_attempt()
-            try:
-                found = await self._feed.take_now(1 if self.state.failures else _AT_ONCE)
-                if not found:
-                    return
-                await self._send(found)
-            except FeedEnded:
-                raise
-            except TamisError as error:
-                warn(_log, f"serving subscription {self.number} failed", error)
-                await self._wait(_STORE_SECONDS)
-
-    async def _send(self, notifications: list[Notification]) -> None:
-        """Sends them in order, until one fails or the subscription changes: from there on they are read again."""
-        interruptions, epoch = self._feed.interruptions, self.state.epoch
-        try:
-            for notification in notifications:
-                outcome = await self._outlets.sending.attempt(notification, self.state.failures)
-                await self._note(notification, outcome, epoch)
-                if self.state.cursor < notification.position or interruptions != self._feed.interruptions:
-                    break
-        finally:
-            if self.state.cursor < notifications[-1].position:
-                self._feed.rewind(Cursor(self.state.cursor))
-
-    async def _note(self, notification: Notification, outcome: Outcome, epoch: int) -> None:
-        if outcome.kind == "given up" and epoch == self.state.epoch:
-            await self._outlets.bury(notification, self.state.failures + 1, outcome.reason)
-        if epoch != self.state.epoch:
-            return
-        done = DeliveryState(self.number, notification.position, epoch=epoch)
-        if outcome.kind == "delivered":
-            self._keep(done)
-        elif outcome.kind == "given up":
-            self._keep(replace(done, last_error=outcome.reason))
-        elif outcome.kind == "gone":
-            self._keep(replace(self.state, last_error=outcome.reason, next_attempt=None, disabled=True))
-        else:
-            until = self._outlets.clock.now() + timedelta(seconds=outcome.wait)
-            failures = self.state.failures + (outcome.kind == "failed")
-            reason = outcome.reason or self.state.last_error
-            self._keep(replace(self.state, failures=failures, next_attempt=until, last_error=reason))
-
-    async def _until_next_attempt(self) -> None:
-        if self.state.next_attempt is not None:
-            await self._wait((self.state.next_attempt - self._outlets.clock.now()).total_seconds())
-
-    async def _wait(self, seconds: float) -> None:
-        if seconds > 0:
-            self._waiting = True
-            try:
-                await self._outlets.clock.sleep(seconds)
-            finally:
-                self._waiting = False
-
-    def _keep(self, state: DeliveryState) -> None:
-        self.state = state
-        self._outlets.cursors.put(state)
-
-
 class Outlets:
-    """An outlet for every subscription with a webhook or a topic that has not ended. Belongs to the event loop."""
+    """Outlets of all push subscriptions that have not ended. Belongs to the event loop."""
 
     def __init__(
         self,
@@ -273,20 +146,22 @@ class Outlets:
         clock: Clock,
         executor: Executor,
         queue: int,
+        call_bytes: int,
     ) -> None:
         self._store = store
         self.source = source
         self.sending = sending
-        self.cursors = cursors
         self.clock = clock
-        self._executor = executor
         self.queue = queue
+        self.call_bytes = call_bytes
+        self.keep = cursors.put
+        self._executor = executor
         self._outlets: dict[int, Outlet] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
 
     async def bury(self, notification: Notification, attempts: int, reason: str) -> None:
-        """Keeps what could not be delivered as a dead letter, with all that sending it again needs."""
+        """Stores an undeliverable notification as a dead letter, with all that a replay needs."""
         subscription = notification.subscription
         detail = {
             "notification": notification.id,
@@ -301,7 +176,7 @@ class Outlets:
         await self._in_thread(add)
 
     async def add(self, subscriptions: Iterable[Subscription]) -> None:
-        """Begins to serve them, each from where it was left."""
+        """Opens outlets, each at its saved cursor."""
         new = [
             one.number for one in subscriptions if one.number not in self._outlets and one.delivery["mode"] != "pull"
         ]
@@ -313,12 +188,12 @@ class Outlets:
                 outlet.kick()
 
     async def settle(self) -> None:
-        """Waits a while if much was started, so that a hundred thousand at the start come some at a time."""
+        """Waits if many outlets were started, so that a hundred thousand do not start at once."""
         if len(self._tasks) > _STARTED:
             await asyncio.wait(self._tasks, timeout=_SETTLE_SECONDS)
 
     async def changed(self, subscriptions: Sequence[Subscription]) -> None:
-        """Subscriptions that are not as they were: pushed to from now on, or not any more, or from another place."""
+        """Updates the outlets of changed subscriptions, which may have become push subscriptions or ceased to be."""
         known = [one.number for one in subscriptions if one.number in self._outlets]
         states = await self._in_thread(partial(self._store.deliveries.get, known)) if known else {}
         for subscription in subscriptions:
@@ -337,7 +212,7 @@ class Outlets:
         await self.add(one for one in subscriptions if one.state in ("active", "paused", "suspended"))
 
     async def stop(self) -> None:
-        """Lets what is under way end, for a few seconds; the rest is for the next start."""
+        """Lets attempts under way finish, for a few seconds; the rest is for the next start."""
         self._stopping = True
         await self.leave()
 
@@ -354,7 +229,7 @@ class Outlets:
 
     @property
     def health(self) -> dict[str, int]:
-        """Number of outlets, and of those that are not well."""
+        """Number of outlets, and of failing ones."""
         states = [outlet.state for outlet in self._outlets.values()]
         return {
             "outlets": len(states),
@@ -363,7 +238,7 @@ class Outlets:
         }
 
     def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        """Runs an outlet's work; `leave` waits for its end."""
+        """Runs an outlet's task; `leave` waits for its end."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)

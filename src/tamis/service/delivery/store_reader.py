@@ -1,9 +1,9 @@
-"""Notifications read from the store: of subscriptions that may have them, in order, each made into JSON once.
+"""Notifications read from the store and rendered as JSON, for polls, live feeds and pushes.
 
-Live readers, webhooks and Kafka are served while a subscription is active. A pause holds back what had matched before,
-and lets it through when it ends; so does a suspension, which is a pause that the service makes. Once a subscription has
-expired, what matched before can still be polled for as long as notifications are kept; once it is cancelled, nothing
-can. Everything here runs off the event loop.
+Live readers, webhooks and Kafka are served while a subscription is active. A pause, or a suspension, which is a pause
+that the service makes, holds earlier matches back until it ends. Once a subscription has expired, earlier matches can
+still be polled for as long as notifications are kept; once it is cancelled, none can. Everything here runs off the
+event loop.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _OPTIONS: Final = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 
 
 class NotReplayable(TamisError):  # noqa: N818 - reads as what it is
-    """A dead letter that nobody is waiting for any more."""
+    """Dead letter that no subscriber is waiting for any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some notifications of one subscription, in order; `complete` if there are no more up to where it was read.
+    """Notifications of one subscription, in order; `complete` if there are no more up to where it was read.
 
     A subscription that is not active has none: `standing` says what it is instead.
     """
@@ -48,7 +48,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class WidePage:
-    """Some notifications of many subscriptions, in order, and how far this got; `complete` as above."""
+    """Notifications of many subscriptions, in order, and the position reached; `complete` as above."""
 
     notifications: Sequence[Notification]
     cursor: Cursor
@@ -68,7 +68,7 @@ class Gathered:
 
 
 class Renderer:
-    """Makes notifications. Safe from any thread."""
+    """Renders notifications as JSON. Safe from any thread."""
 
     def __init__(self, matched: Matched) -> None:
         self._matched = matched
@@ -81,7 +81,7 @@ class Renderer:
         changes: str | None = None,
         notice: str | None = None,
     ) -> Notification:
-        """The notification of one subscription of one event, and what its variables were bound to, as JSON.
+        """Notification of one subscription about one event, with its bindings, as JSON.
 
         Of a join: what the event changed in its content, as JSON. `notice`, JSON too: a message in place of a match.
         """
@@ -105,7 +105,7 @@ class Renderer:
 
 
 class Reading:
-    """Reads the store and renders. Safe from any thread."""
+    """Reads notifications from the store and renders them. Safe from any thread."""
 
     def __init__(self, store: Store, renderer: Renderer, clock: Clock) -> None:
         self._store = store
@@ -113,7 +113,7 @@ class Reading:
         self._clock = clock
 
     def head(self) -> int:
-        """Everything up to here is final."""
+        """Position up to which everything is final."""
         return self._store.notifications.head()
 
     def page(self, number: int, after: int, upto: int, limit: int) -> Page:
@@ -133,7 +133,7 @@ class Reading:
             after = found[-1].position
 
     def back(self, number: int, before: int, limit: int) -> Page:
-        """Notifications before a position, the newest first; for people, also if the subscription has expired."""
+        """Notifications before a position, newest first; also of an expired subscription."""
         subscription = self._store.subscriptions.by_number([number]).get(number)
         now = standing(subscription, self._clock.now())
         if subscription is None or now not in _POLLED:
@@ -215,12 +215,12 @@ class Reading:
         return rendered, numbers - active
 
     def subscriptions(self, numbers: Collection[int]) -> dict[int, Subscription]:
-        """The subscriptions as they are now."""
+        """Subscriptions as they are now."""
         return self._store.subscriptions.by_number(sorted(numbers)) if numbers else {}
 
 
 def standing(subscription: Subscription | None, now: datetime) -> Standing:
-    """A subscription's state, its expiry told by the clock: the store notes it a little later."""
+    """State of a subscription, its expiry told by the clock: the store records it a little later."""
     if subscription is None:
         return "cancelled"
     if subscription.state == "active" and subscription.expires <= now:
@@ -229,7 +229,7 @@ def standing(subscription: Subscription | None, now: datetime) -> Standing:
 
 
 def notification_of(letter: DeadLetter, subscription: Subscription | None, now: datetime) -> Notification:
-    """The notification, to be sent as its subscription would have it now; `NotReplayable` if it is not to be sent."""
+    """Notification of a dead letter, rendered for its subscription as it is now; else `NotReplayable`."""
     if subscription is None or standing(subscription, now) != "active":
         raise NotReplayable("its subscription is not active")
     if subscription.delivery["mode"] == "pull":

@@ -1,1 +1,1 @@
-"""Examining: a filter that somebody wrote, on events that somebody brought, answered while they wait."""
+"""Examiners: processes that check, explain and try filters for a user who waits for the answer."""

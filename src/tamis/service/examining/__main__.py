@@ -1,4 +1,4 @@
-"""The process of an examiner: `python -m tamis.service.examining`, started by a service."""
+"""Entry point of an examiner process: `python -m tamis.service.examining`, started by a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An examiner's work, from its first line of input, which has the settings, to its end with its service."""
+"""Loop of an examiner process: reads questions about filters from standard input and answers each, until input ends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NICE: Final = 10  # whoever publishes and reads comes first
 
 
 def main() -> None:
-    """Answers one question after another until standard input ends. Goes at once when the service goes."""
+    """Answers one question after another until standard input ends. Exits at once when the service does."""
     parent = os.getppid()
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # Ctrl-C is for the service, which ends its examiners.
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 class _Voice:
-    """Output of frames."""
+    """Output of frames to the service."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
@@ -100,19 +100,19 @@ def _refusal(problem: Problem) -> bytes:
 
 
 def _explain(bench: Bench, asked: dict[str, Any], _: bytes) -> bytes:
-    """A filter as somebody wrote it, on an event."""
+    """Explains a filter, as its author wrote it, on an event."""
     filter = read_filter(bench, asked["filter"])
     return explained(bench, filter, asked["event"], inside=asked["inside"]).model_dump_json().encode()
 
 
 def _test(bench: Bench, asked: dict[str, Any], _: bytes) -> bytes:
-    """A subscription's filter, which was read when it was made, on an event."""
+    """Explains a subscription's filter, already parsed, on an event."""
     filter, residual = ReadFilter(*asked["filter"]), asked["residual"]
     return explained(bench, filter, asked["event"], residual, inside=asked["inside"]).model_dump_json().encode()
 
 
 def _try(bench: Bench, asked: dict[str, Any], tail: bytes) -> bytes:
-    """A filter on the newest events."""
+    """Tries a filter on the newest events."""
     recent = pa.ipc.open_stream(tail).read_all()
     return tried(bench, read_filter(bench, asked["filter"]), recent).model_dump_json(exclude_none=True).encode()
 

@@ -1,4 +1,4 @@
-"""Why an event does or does not match, for people: every alternative of the filter, condition by condition."""
+"""Explanations of filters: why an event does or does not match, alternative by alternative, condition by condition."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tamis.service.examining.trials import ID, index_of
 from tamis.service.intake.door import judge
 from tamis.service.intake.problems import Fault, Problem
 
-# An explanation as the API answers it: long values are quoted once, alternatives as far as an answer has room.
+# Explanations as JSON: long values are quoted once, and alternatives as far as an answer has room.
 
 LONGEST_ANSWER: Final = 1 << 20
 """Characters of alternatives in an answer, about."""
@@ -31,7 +31,7 @@ _FRAME: Final = 60  # characters around a condition
 
 
 def explanation_json(found: Explanation, schema: Schema, *, inside: bool) -> dict[str, Any]:
-    """The explanation in what JSON can say, moments as datetimes.
+    """Explanation as JSON values, timestamps as datetimes.
 
     What operators said when they failed may name folders and hosts: only those who may look `inside` are told.
     """
@@ -47,12 +47,12 @@ def explanation_json(found: Explanation, schema: Schema, *, inside: bool) -> dic
 
 
 def kind_of_failure(message: str) -> str:
-    """Of what an operator said when it failed, what anybody may know: the name of the exception, or that it is late."""
+    """Public part of an operator's failure: the name of the exception, or that it timed out."""
     return message.partition(":")[0]
 
 
 def _nearest(alternatives: Sequence[Sequence[Verdict]]) -> list[int]:
-    """The places of the alternatives that an answer has room for: those nearest to a match, in their order."""
+    """Places of the alternatives that fit into an answer: those nearest to a match, in their order."""
     lengths = [
         sum(_FRAME + len(one.condition) + _QUOTED * len(one.values) for one in verdicts) for verdicts in alternatives
     ]
@@ -70,7 +70,7 @@ def _nearest(alternatives: Sequence[Sequence[Verdict]]) -> list[int]:
 
 
 class _Listing:
-    """Verdicts one after another: each attribute's values are cut, and long ones given with its first condition."""
+    """Verdicts in order: each attribute's values are cut, and long ones given with its first condition."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -128,7 +128,7 @@ _EXAMPLE: Final[dict[str, Any]] = {
 
 
 class EventForm(BaseModel):
-    """An event to look at."""
+    """Event to test a filter on."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"event": {"event_type": ["antiques"], "price": 12.5}}]}
@@ -138,7 +138,7 @@ class EventForm(BaseModel):
 
 
 class VerdictForm(BaseModel):
-    """One condition; `absent`: it failed because the event lacks an attribute. `values` are what the event has.
+    """Verdict on one condition; `absent`: it failed because the event lacks an attribute. `values` are the event's.
 
     Long texts are cut, and of many values there are the first: in full length with the first condition on the
     attribute, shorter with those after it.
@@ -152,18 +152,20 @@ class VerdictForm(BaseModel):
 
 
 class StepForm(BaseModel):
-    """One evaluation of an operator: what it said, what it bound its variables to, what that decided."""
+    """Evaluation of an operator: its answer, the values bound to variables, and its effect on the alternatives."""
 
     predicate: str
     truth: Truth
     bindings: list[dict[str, Any]] = Field(description="The first few")
-    failure: str = Field(description="Why it could not tell")
+    failure: str = Field(description="Reason for an unknown answer")
     milliseconds: float
-    eliminated: int = Field(description="How many of the filter's alternatives cannot hold after this")
+    eliminated: int = Field(description="Number of alternatives ruled out by this")
 
 
 class ExplanationForm(BaseModel):
-    """The filter matches iff every condition of some alternative held; no alternative: it contradicts itself."""
+    """Explanation: the filter matches iff every condition of some alternative held; no alternative: it contradicts
+    itself.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
@@ -171,32 +173,33 @@ class ExplanationForm(BaseModel):
     alternatives: list[list[VerdictForm]]
     omitted: int = Field(
         default=0,
-        description="Alternatives left out, since the answer would be too long: those furthest from a match",
+        description="Number of alternatives left out to shorten the answer: those furthest from a match",
     )
     first_failure: VerdictForm | None = Field(
-        default=None, description="The first condition to fail in the alternative that came furthest"
+        default=None, description="First failed condition of the alternative that came furthest"
     )
     residual: bool | None = Field(
-        default=None, description="For CloudEvents filters: whether what the conditions cannot express held too"
+        default=None,
+        description="For CloudEvents filters: true if the part that the conditions cannot express held too",
     )
     steps: list[StepForm] | None = Field(
         default=None,
-        description="For filters that call operators: what was evaluated, in the order chosen for this filter",
+        description="For filters that call operators: their evaluations, in the order of the schedule",
     )
     in_question: int | None = Field(
-        default=None, description="How many of its alternatives the plain conditions left for operators to decide"
+        default=None, description="Number of alternatives that the plain conditions left for operators to decide"
     )
-    bindings: dict[str, Any] | None = Field(default=None, description="What its variables are bound to, if it matches")
-    substitutions: int | None = Field(default=None, description="In how many ways that can be done")
+    bindings: dict[str, Any] | None = Field(default=None, description="Values of its variables, if it matches")
+    substitutions: int | None = Field(default=None, description="Number of possible bindings")
     join: WouldChange | None = Field(
-        default=None, description="For joins: what the event would change; the conditions are those on its table"
+        default=None, description="For joins: changes that the event would make; the conditions are those on its table"
     )
 
 
 def explained(
     bench: Bench, filter: ReadFilter, event: dict[str, Any], residual: str | None = None, *, inside: bool = False
 ) -> ExplanationForm:
-    """A filter on one event; a `Problem` if it would be refused at the door. `inside`: see `explanation_json`."""
+    """Explains a filter on one event; a `Problem` if the door would refuse it. `inside`: see `explanation_json`."""
     require_event(bench, event)
     schema = bench.schema
     if filter.kind == "join":
@@ -214,7 +217,7 @@ def explained(
 
 
 def _explained_join(bench: Bench, filter: ReadFilter, event: dict[str, Any]) -> ExplanationForm:
-    """The conditions on the table that the event changes; it matches if its row takes part as far as these go."""
+    """Explains the conditions on the table that the event changes; it matches if its row passes these."""
     schema = bench.schema
     would = JoinedNow(bench, filter.matched).would_change(event)
     if would.table is None:
@@ -225,7 +228,7 @@ def _explained_join(bench: Bench, filter: ReadFilter, event: dict[str, Any]) -> 
 
 
 def require_event(bench: Bench, event: dict[str, Any]) -> None:
-    """Refuses what would be refused if it were published."""
+    """Refuses an event that the door would refuse if it were published."""
     texts = pa.array([orjson.dumps(event).decode()], pa.large_string())
     judged = judge(bench.schema, texts, ignore_unknown=bench.ignores_unknown, event_bytes=bench.limits.event_bytes)
     for reason in judged.reasons.values():

@@ -1,4 +1,4 @@
-"""Joins as people see them: what one is made of, what it comes to now, and what an event would change in it."""
+"""Joins shown to users: their tables and conditions, current results, and the changes that an event would make."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXAMPLE: Final[dict[str, Any]] = {
 
 
 class JoinedTable(BaseModel):
-    """A table of a join: which of its rows take part, and how many rows it has now."""
+    """Table of a join: which of its rows take part, and how many rows it has now."""
 
     table: str
     condition: str
@@ -38,7 +38,7 @@ class JoinedTable(BaseModel):
 
 
 class JoinedOn(BaseModel):
-    """Two tables, and the attributes on which their rows agree."""
+    """Join condition: two tables, and the attributes on which their rows agree."""
 
     left: str
     right: str
@@ -46,11 +46,11 @@ class JoinedOn(BaseModel):
 
 
 class JoinForm(BaseModel):
-    """Parts of a join."""
+    """Tables and conditions of a join."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
-    columns: list[str] = Field(description="What is shown of each result, in this order")
+    columns: list[str] = Field(description="Columns of the results, in order")
     tables: list[JoinedTable]
     on: list[JoinedOn]
 
@@ -58,14 +58,14 @@ class JoinForm(BaseModel):
 class WouldChange(BaseModel):
     """Changes that an event would make to a join's content, as the tables are now."""
 
-    table: str | None = Field(description="The table that the event changes; null if it is none of the join's")
+    table: str | None = Field(description="Table that the event changes; null if it is not in the join")
     added: list[dict[str, Any]] = Field(description=f"Results that would come, at most {SHOWN}")
     removed: list[dict[str, Any]] = Field(description=f"Results that would go, at most {SHOWN}")
-    examined: int = Field(description=f"Rows looked at; of each table no more than the newest {MOST_ROWS:,}")
+    examined: int = Field(description=f"Rows evaluated; of each table no more than the newest {MOST_ROWS:,}")
 
 
 def join_form(service: Shows, text: str) -> JoinForm:
-    """A join that can be read; `FilterError` if it cannot any more."""
+    """Form of a join; `FilterError` if it can no longer be parsed."""
     schema = service.schema
     join = parse_join(text, schema, service.limits.filter)
     counts = service.store.joins.row_counts()
@@ -91,7 +91,7 @@ def _condition(join: Join, table: str, schema: Schema) -> str:
 
 
 class JoinedNow:
-    """A join over the newest rows of its tables, as the store has them: for whoever waits for an answer.
+    """Join over the newest rows of its tables in the store.
 
     `rows` are the results, as JSON has them; `examined` counts the rows of tables.
     """
@@ -110,7 +110,7 @@ class JoinedNow:
         self.rows = [_in_json(row) for row in self._client.content()]
 
     def would_change(self, event: dict[str, Any]) -> WouldChange:
-        """Changes by an event that fits the schema. It is not refused, whatever the table holds."""
+        """Changes that an event, valid under the schema, would make. It is not refused, whatever the table holds."""
         (values,) = event_values(self._schema.to_arrow([event]), self._schema)
         table = next((name for name in values.get(EVENT_TYPE, []) if name in self._client.signature.tables), None)
         change = ContentChange([], [])

@@ -1,4 +1,6 @@
-"""Filters as strangers write them: checked under the serving schema, or refused with the place and the reason."""
+"""Filters written by users: contexts that parse them (service, examiner), canonical form and kind, or a refusal with
+its position and reason.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,11 @@ from tamis.service.base.offering import Offering
 from tamis.service.intake.problems import Fault, Problem, of_filter
 from tamis.service.store import Kind, Store
 
-# Context in which a filter is examined: schema, limits, operators and tables, in whichever process.
+# Context in which a filter is parsed: schema, limits, operators and tables, in any process.
 
 
 class Reads(Protocol):
-    """Whatever filters can be read by: a service, or the bench of an examiner."""
+    """Protocol of a context that parses filters: a service, or an examiner's bench."""
 
     @property
     def limits(self) -> LimitSettings: ...
@@ -33,7 +35,7 @@ class Reads(Protocol):
 
 
 class Shows(Reads, Protocol):
-    """Whatever joins can be shown by: the store has their tables."""
+    """Protocol of a context that shows joins: its store has their tables."""
 
     @property
     def store(self) -> Store: ...
@@ -41,7 +43,7 @@ class Shows(Reads, Protocol):
 
 @dataclass(slots=True)
 class Bench:
-    """An examiner's own: the schema as of the last question, operators loaded once, and a store that opens when asked.
+    """Context of an examiner: the schema of the last question, operators loaded once, and a store opened on demand.
 
     `learned` are the costs and selectivities that matching has found of operators, by name. `loading` is called before
     something is loaded that is loaded only once, and `begun` after it, with the seconds that the answer may take from
@@ -65,7 +67,7 @@ class Bench:
 
     @property
     def store(self) -> Store:
-        """Opened when a join is first looked at."""
+        """Store, opened when a join is first looked at."""
         if self._store is None:
             self._store = Store.open(self.settings.store, self.settings.matches)
         return self._store
@@ -79,7 +81,7 @@ _NOT_HERE: Final = "this is a join (SELECT ...); a filter over one event belongs
 
 @dataclass(frozen=True, slots=True)
 class ReadFilter:
-    """A filter or join that can be taken: `text` as it was written, its `canonical` form, and of which `kind` it is.
+    """Accepted filter or join: `text` as written, its `canonical` form, and its `kind`.
 
     `matched` is what the index gets. That is the canonical form, but for filters that call operators the text: there
     the canonical form has names of its own for the variables, and notifications show those of the text.
@@ -98,7 +100,7 @@ class ReadFilter:
 
 
 def read_filter(service: Reads, text: str, field: str = "filter") -> ReadFilter:
-    """The filter, which may call the operators that are offered, or the join; a 422 `Problem` with its place if it is
+    """Parses a filter, which may call the offered operators, or a join; a 422 `Problem` with its position if it is
     neither.
     """
     schema = service.schema
@@ -108,7 +110,7 @@ def read_filter(service: Reads, text: str, field: str = "filter") -> ReadFilter:
 
 
 def canonical_text(service: Reads, text: str, field: str = "filter") -> str:
-    """The canonical form of a filter that calls nothing; a 422 `Problem` with its place if it is none."""
+    """Canonical form of a filter without calls; a 422 `Problem` with its position if it is not one."""
     if service.schema.tables and are_joins(pa.array([text]))[0]:
         raise _refused(_NOT_HERE, text, field)
     return _read(text, service.schema, service.limits.filter, NO_OPERATORS, field).canonical
@@ -127,7 +129,7 @@ def _read_join(text: str, schema: Schema, limits: Limits, field: str) -> ReadFil
 
 
 def _read(text: str, schema: Schema, limits: Limits, operators: Signatures, field: str) -> ReadFilter:
-    """Whatever comes back is within the limits: a text whose canonical form is too large to be read again stays."""
+    """Parses a text; a text whose canonical form exceeds the limits stays as it was written."""
     if _QUERY.match(text) is not None:
         raise _refused(_NO_JOIN if schema.tables else _NO_TABLES, text, field)
     try:
@@ -152,7 +154,7 @@ def _is_readable(text: str, schema: Schema, limits: Limits, operators: Signature
 
 
 def _refused(message: str, text: str, field: str) -> Problem:
-    """A query where none is taken."""
+    """Refusal of a query where none is allowed."""
     query = _QUERY.match(text)
     start, end = (None, None) if query is None else query.span(1)
     return Problem(422, "filter", message, [Fault(message=message, start=start, end=end, field=field)])

@@ -1,4 +1,6 @@
-"""The examiners of one service: few processes, each caller's share of them, and a deadline for every question."""
+"""Examiner processes: one with its pipes and questions, and the pool of a few, with a fair share for each caller and
+deadlines.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,9 @@ from tamis.service.base.configuration import Settings
 from tamis.service.intake.allowances import Claimant, Line
 from tamis.service.intake.problems import Fault, Problem
 
-# One examiner as the service sees it: a process that is asked one thing at a time, and killed when it is late.
+# One examiner, as the service sees it: a process that answers one question at a time, and is killed when it is late.
 
-# What a service and its examiners say to each other: frames of a kind, a length and bytes.
+# Messages between a service and its examiners: frames of a kind, a length and bytes.
 
 HEAD: Final = struct.Struct(">cQ")
 
@@ -32,7 +34,7 @@ QUESTION, LOADING, BEGUN, ANSWER, REFUSAL, FAULT = b"Q", b"L", b"B", b"A", b"R",
 
 
 def framed(kind: bytes, *parts: bytes) -> bytes:
-    """A frame as it goes over a pipe."""
+    """Frame as bytes for a pipe."""
     return b"".join((HEAD.pack(kind, sum(map(len, parts))), *parts))
 
 
@@ -45,11 +47,11 @@ _MOST_MEMORY: Final = 1 << 30  # bytes more than it had before the question
 
 
 class Gone(Exception):  # noqa: N818 - reads as what happened
-    """The process ended, or said what it cannot say."""
+    """The process ended, or sent an invalid frame."""
 
 
 class Examiner:
-    """A process from `start` to `kill`. It is of no more use once a question was left without its answer."""
+    """Examiner process from `start` to `kill`. Unusable once a question was left without its answer."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -57,7 +59,7 @@ class Examiner:
 
     @classmethod
     async def start(cls, first_line: bytes) -> Examiner:
-        """Starts it; it has loaded what it always needs when this returns. `Gone` if it ends before."""
+        """Starts the process, and returns once it has loaded what it always needs. `Gone` if it ends before."""
         process = await asyncio.create_subprocess_exec(*_COMMAND, stdin=PIPE, stdout=PIPE)
         found = cls(process)
         try:
@@ -71,7 +73,7 @@ class Examiner:
         return found
 
     async def ask(self, question: bytes, seconds: float) -> bytes:
-        """The answer as JSON, or the `Problem` that the question is refused with; TimeoutError when it is late."""
+        """Answer as JSON, or the `Problem` that the question is refused with; TimeoutError when it is late."""
         await self._write(framed(QUESTION, question))
         before, left = self._memory(), seconds
         loop = asyncio.get_running_loop()
@@ -106,7 +108,7 @@ class Examiner:
         return self._process.returncode is None
 
     def kill(self) -> None:
-        """Ends it at once, whatever it does; a second time it does nothing."""
+        """Kills the process at once; a second call does nothing."""
         with suppress(ProcessLookupError):
             self._process.kill()
         if self._process.stdin is not None:
@@ -144,7 +146,7 @@ class Examiner:
             raise Gone from error
 
     def _memory(self) -> int:
-        """Bytes that it has resident; 0 where that cannot be told."""
+        """Resident bytes of the process; 0 where that cannot be told."""
         try:
             return int(Path(f"/proc/{self._process.pid}/statm").read_bytes().split()[1]) * _PAGE
         except (OSError, IndexError, ValueError):
@@ -157,7 +159,7 @@ _IDLE_SECONDS: Final = 60.0  # after which all but one of the examiners that nob
 
 
 class Examiners:
-    """Processes to ask about filters: at most as many as `limits.examiners`, started when they are needed.
+    """Pool of examiner processes: at most `limits.examiners`, started on demand.
 
     One that does not answer within `limits.examine_seconds` is killed, and so is one whose question nobody waits for
     any more: a filter's work cannot be interrupted otherwise. Another one is started when it is needed. Belongs to the
@@ -174,7 +176,7 @@ class Examiners:
         self._ending: set[asyncio.Task[None]] = set()
 
     async def warm(self) -> None:
-        """Starts one, so that the first who asks does not wait for that."""
+        """Starts one process, so that the first question need not wait for that."""
         if self._all or self._closed:
             return
         try:
@@ -189,7 +191,7 @@ class Examiners:
         schema: tuple[int, Schema],
         tail: Callable[[], Awaitable[bytes]] | None = None,
     ) -> bytes:
-        """An examiner's answer, as JSON; a `Problem` if the question is refused, or takes too long.
+        """Answer of an examiner, as JSON; a `Problem` if the question is refused, or takes too long.
 
         `tail` fetches what goes with the question, once there is a place for it.
         """
@@ -218,18 +220,18 @@ class Examiners:
 
     @property
     def pids(self) -> set[int]:
-        """The processes that there are."""
+        """Process ids of the pool."""
         return {examiner.pid for examiner in self._all}
 
     async def close(self) -> None:
-        """Ends all of them."""
+        """Kills all processes."""
         self._closed = True
         for examiner in tuple(self._all):
             self._end(examiner)
         await asyncio.gather(*self._ending, return_exceptions=True)
 
     def _rested(self) -> Examiner | None:
-        """One that is idle, if there is any, and not one that has died meanwhile."""
+        """Idle process that has not died meanwhile, if there is any."""
         while self._idle:
             if (examiner := self._idle.pop()).is_alive:
                 return examiner
@@ -253,7 +255,7 @@ class Examiners:
             asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._let_go, self._idle[0])
 
     def _let_go(self, examiner: Examiner) -> None:
-        """Ends one that is idle still, beside another one."""
+        """Ends a process that is still idle, if another one remains."""
         if len(self._idle) > 1 and self._idle[0] is examiner:
             del self._idle[0]
             self._end(examiner)
@@ -268,7 +270,7 @@ class Examiners:
 
 
 async def unless_gone(request: Request, asking: asyncio.Task[bytes]) -> bytes:
-    """Answer to a question, given up when the client hangs up: nobody is kept waiting for what nobody waits for."""
+    """Answer to a question, cancelled when the client disconnects."""
     leaving = asyncio.create_task(_left(request))
     try:
         await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -287,7 +289,7 @@ async def _left(request: Request) -> None:
 
 
 def _written(examiner: Examiner, question: dict[str, Any], schema: tuple[int, Schema], tail: bytes) -> bytes:
-    """The question, with the schema if the examiner has another one: a line of JSON, and what comes with it."""
+    """Question as a line of JSON, with the schema if the examiner has another one, and with its attachment."""
     version, known = schema
     form = None
     if examiner.schema != version:

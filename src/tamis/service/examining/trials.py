@@ -1,4 +1,4 @@
-"""Filters tried on what was published last: which of the newest events match, and which do not."""
+"""Trials of filters on the newest published events: which match, and which do not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tamis.service.base.events import published_event
 from tamis.service.examining.joins import JoinedNow
 from tamis.service.examining.language import Bench, ReadFilter
 
-# One filter by itself in an index: to explain it, or to try it on what was published last.
+# Index of a single filter, to explain it or to try it on the newest events.
 
 ID: Final = "f"
 
@@ -35,7 +35,7 @@ _OPERATOR_SECONDS: Final = 60.0  # for a question on operators, whose calls have
 
 
 def index_of(bench: Bench, filter: ReadFilter) -> tamis.Index:
-    """The filter under the id `ID`. Somebody waits for what it says: operators have no more than some seconds a call.
+    """Index of the filter under the id `ID`. A user waits for its answers: operators have only some seconds a call.
 
     Learned costs, and selectivities, are what matching has found them to be. `FilterError` if the filter cannot be read
     any more, because it calls what is no longer offered.
@@ -57,7 +57,7 @@ def index_of(bench: Bench, filter: ReadFilter) -> tamis.Index:
 
 
 def _prepare(bench: Bench, filter: ReadFilter, operators: Sequence[Operator]) -> None:
-    """Has those operators load their models that the filter calls, which is not on the account of whoever asks."""
+    """Has the operators that the filter calls load their models, outside the user's time limit."""
     bench.loading()
     for operator in operators:
         if operator.name in filter.text:
@@ -77,7 +77,7 @@ def _load_kernels(bench: Bench) -> None:
 
 
 def newest_first(index: tamis.Index, events: pa.RecordBatch, *, calls: bool) -> Iterator[tuple[int, Matches]]:
-    """Matches among the events: the row of the first of some, and the matches among them.
+    """Matches among the events, as pairs of a first row and the matches from there on.
 
     All at once; or, where operators are called, from the last ones on, as many as there is time for.
     """
@@ -110,7 +110,7 @@ EXAMINED: Final = 16 << 20
 
 
 class TriedEvent(BaseModel):
-    """A recent event; `bindings` are what the filter's variables are bound to, if it has any and matches."""
+    """Recent event; `bindings` are the values of the filter's variables, if it has any and matches."""
 
     id: str
     time: datetime
@@ -119,7 +119,7 @@ class TriedEvent(BaseModel):
 
 
 class TriedFilter(BaseModel):
-    """Of the newest events, those that match and those that do not, the newest first."""
+    """Newest events that match, and those that do not, newest first."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -137,22 +137,22 @@ class TriedFilter(BaseModel):
 
     canonical: str
     examined: int = Field(
-        description="Where operators are called, as many as there was time for; of joins, rows of their tables"
+        description="Number of events evaluated: with operators, those that time allowed; for joins, rows of tables"
     )
-    matched: int = Field(description="How many events match; of joins, how many results there are")
-    events: list[TriedEvent] = Field(description=f"Those that match, at most {_SHOWN}, and fewer large ones")
-    misses: list[TriedEvent] = Field(description=f"Those that do not, at most {_SHOWN}, and fewer large ones")
+    matched: int = Field(description="Number of matching events; for joins, of results")
+    events: list[TriedEvent] = Field(description=f"Matching events, at most {_SHOWN}, and fewer large ones")
+    misses: list[TriedEvent] = Field(description=f"Other events, at most {_SHOWN}, and fewer large ones")
     rows: list[dict[str, Any]] | None = Field(default=None, description=f"For joins: results, at most {_SHOWN}")
 
 
 def newest_within(recent: pa.Table) -> pa.Table:
-    """Of records, the newest that weigh no more than `EXAMINED`: a thousand of the largest would be a gigabyte."""
+    """Newest of some records that weigh at most `EXAMINED`: a thousand of the largest would be a gigabyte."""
     weights = pc.cumulative_sum(pc.binary_length(recent["body"]).cast(pa.int64())[::-1])
     return recent.slice(len(recent) - (pc.sum(pc.less_equal(weights, EXAMINED)).as_py() or 0))
 
 
 def tried(bench: Bench, read: ReadFilter, recent: pa.Table) -> TriedFilter:
-    """A filter on records of the event log; a join on the rows that its tables have now."""
+    """Tries a filter on records of the event log, or a join on the current rows of its tables."""
     if read.kind == "join":
         now = JoinedNow(bench, read.matched)
         return TriedFilter(

@@ -1,1 +1,1 @@
-"""The HTTP API: one file a group of paths, and beside them what they share."""
+"""HTTP API of the service: one file for each group of paths, beside middleware, access checks and shared forms."""

@@ -1,4 +1,4 @@
-"""From a request's body to events on the log."""
+"""Acceptance of a publish: checks the body, deduplicates by idempotency key, and appends the events to the log."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _ID_BYTES: Final = 16
 _KEPT_LETTERS: Final = 1_000  # of one request: more would be many times the same mistake
 _KEPT_BODY: Final = 64 << 10
 _SMALL_BODY: Final = 4 << 10
-# Checks use a core each; more at once would only hold each other up.
+# Checks use a core each; more at once would only delay each other.
 _CHECKS: Final = 4
 _PATIENCE: Final = 3.0  # seconds in which the log takes a publish, and so much more for each event
 _EVENT_PATIENCE: Final = 0.000_25
-# However many there are, the log has no longer than this, nor a publish in all, but the log a second of it always.
+# Seconds that the log, and a publish in all, may take at most, however many events. The log has at least one.
 _LONGEST_PATIENCE: Final = 4.0
 _PATIENCE_IN_ALL: Final = 4.4
 _LEAST_PATIENCE: Final = 1.0
@@ -51,14 +51,15 @@ _NO_WORD: Final = (
     "the event log has not acknowledged the events, and may take them yet: published again under an Idempotency-Key, "
     "the same as before, they do not come twice"
 )
-# Seconds between two looks whether it is one's turn.
+# Seconds between two attempts to take one's turn.
 _FIRST_LOOK: Final = 0.01
 _LATER_LOOKS: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Result of a publish: `first` is the log's number of the first event accepted, `refused` is by place.
+    """Result of a publish: `first` is the log's number of the first accepted event, `refused` is by place in the
+    request.
 
     `ids` has the events' ids in order, None for those refused. `ignored` are the unknown attributes of those accepted,
     with the number of events.
@@ -74,7 +75,7 @@ class Accepted:
 
 @dataclass(slots=True)
 class _Attempt:
-    """An append: whether the log has been given it, and whether its publisher has been answered without it."""
+    """Attempt to append: flags if the log has the events, and if their publisher was answered without it."""
 
     ids: pa.Array
     bodies: pa.Array
@@ -86,7 +87,7 @@ class _Attempt:
 
 @dataclass(frozen=True, slots=True)
 class _Publish:
-    """A request's events, judged by a version of the schema; of those accepted, `ids` and `texts` as they came."""
+    """Events of a request, judged by a version of the schema; of those accepted, `ids` and `texts` as they came."""
 
     version: int
     incoming: Incoming
@@ -96,7 +97,7 @@ class _Publish:
 
 
 class Acceptance:
-    """Takes events in for a service. One an application."""
+    """Accepts publishes for a service. One per application."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -106,7 +107,7 @@ class Acceptance:
     async def publish(
         self, headers: Mapping[str, str], body: bytes, caller: Caller, key: str | None = None
     ) -> Accepted:
-        """Puts the events that fit the schema on the log; returns when they are durable.
+        """Appends the events that fit the schema to the log; returns when they are durable.
 
         A `Problem` if the body cannot be read, or none of its events is accepted.
         """
@@ -142,7 +143,7 @@ class Acceptance:
         return Accepted(receipt.count, receipt.first, receipt.repeated, judged.reasons, placed, judged.ignored)
 
     async def _read(self, headers: Mapping[str, str], body: bytes, key: str | None) -> _Publish:
-        """The events, judged by the newest schema that any service of the store has."""
+        """Events, judged by the newest schema that any service of the store has."""
         followed = self._service.followed
         # A small body is done with sooner than a thread is woken.
         small = len(body) <= _SMALL_BODY
@@ -183,7 +184,7 @@ class Acceptance:
     async def _known(
         self, headers: Mapping[str, str], body: bytes, key: str, read: _Publish, until: float
     ) -> tuple[_Publish, Receipt] | None:
-        """The publish of this body that is under the key already; None if what is under it is another one, or nothing.
+        """Earlier publish of this body under the key; None if the key is new, or stands for another body.
 
         The schema may have grown since, and another part of the events be accepted by now. What was accepted then is
         found by judging them as it was done then: by each version that was in force while the log remembers keys.
@@ -203,7 +204,7 @@ class Acceptance:
         return None
 
     def _earlier(self, but: int) -> list[tuple[int, Schema]]:
-        """Versions of the schema but this one that were in force while the log remembers keys, the newest first."""
+        """Earlier schema versions that were in force while the log remembers keys, newest first."""
         found = self._service.store.schemas.earlier(datetime.now(UTC) - KEPT_FOR)[:_EARLIER]
         return [
             (version, serving_schema(None if form is None else Schema.from_dict(form)))
@@ -219,7 +220,7 @@ class Acceptance:
             return False
 
     async def _append(self, attempt: _Attempt, until: float) -> Receipt:
-        """Answer of the log; a `Problem` if it has said nothing when it should have.
+        """Receipt of the log; a `Problem` if the log does not answer in time.
 
         An append cannot be taken back then. It goes on, and keeps its turn: who publishes the same events again under
         the same key is told what has become of them, and no other service begins them anew.
@@ -262,7 +263,7 @@ class Acceptance:
 
     @asynccontextmanager
     async def _turn(self, attempt: _Attempt) -> AsyncIterator[None]:
-        """Under one key, of all services one at a time looks whether the log has it, and appends.
+        """Lock per idempotency key, across all services: one at a time looks the key up in the log, and appends.
 
         Else a publisher that gets no answer in time, and tries again at another service while the first still appends,
         would publish twice. A service that dies has no turn any more: what it has not appended, the next one appends.
@@ -301,7 +302,7 @@ class Acceptance:
 
 
 def event_ids(drawn: bytes) -> pa.Array:
-    """Ids of events whose publisher gave none: `evt_` and 32 hexadecimal digits, of the bytes drawn, 16 for each."""
+    """Ids for events whose publisher gave none: `evt_` and 32 hexadecimal digits, from 16 random bytes each."""
     count, width = len(drawn) // _ID_BYTES, len(_ID_PREFIX) + 2 * _ID_BYTES
     letters = np.empty((count, width), np.uint8)
     letters[:, : len(_ID_PREFIX)] = np.frombuffer(_ID_PREFIX, np.uint8)
@@ -311,7 +312,7 @@ def event_ids(drawn: bytes) -> pa.Array:
 
 
 def repeatable_ids(key: str, bodies: pa.Array) -> pa.Array:
-    """Ids that are a function of an idempotency key, the events under it, and each one's place.
+    """Ids that are a function of an idempotency key, its events, and each one's place.
 
     The key alone would not do: it is forgotten after a while, and may then stand for other events.
     """
@@ -320,7 +321,7 @@ def repeatable_ids(key: str, bodies: pa.Array) -> pa.Array:
 
 
 def _placed(ids: pa.Array, judged: Judged, count: int) -> list[str | None]:
-    """The ids of a request's events by their places."""
+    """Ids of a request's events by their places."""
     placed: list[str | None] = [None] * count
     for row, id in zip(judged.rows.to_pylist(), ids.to_pylist(), strict=True):
         placed[row] = id
@@ -328,7 +329,7 @@ def _placed(ids: pa.Array, judged: Judged, count: int) -> list[str | None]:
 
 
 class _NothingLeft(Problem):
-    """None of a request's events is accepted."""
+    """Raised if none of a request's events is accepted."""
 
 
 def _nothing_left(judged: Judged) -> _NothingLeft:

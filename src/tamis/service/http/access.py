@@ -1,8 +1,8 @@
-"""Access: API keys with roles, and the tickets of single subscriptions.
+"""Access control: callers with API keys and roles, tickets of single subscriptions, rates of requests, and the
+dependencies of routes that check them.
 
-Where subscribing is by keys, a ticket is as good as its subscription's key: revoking that takes back both.
-
-What is another's is answered exactly as what does not exist.
+Where subscribing needs a key, a ticket is as good as its subscription's key: revoking the key invalidates both. A
+resource of another owner gets exactly the answer of one that does not exist.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SubscriptionId = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever asks: a key, or nobody in particular (`key` is None).
+    """Author of a request: an API key, or an anonymous address (`key` is None).
 
     `address` is where the request comes from, as it is counted: see `origin`.
     """
@@ -48,17 +48,17 @@ class Caller:
 
     @property
     def name(self) -> str:
-        """Name under which a caller is counted: one key, or one address without any."""
+        """Name under which a caller is counted: the key, or the address without one."""
         return f"key {self.key.id}" if self.key is not None else f"address {self.address}"
 
     @property
     def claimant(self) -> Claimant:
-        """The caller as one who asks for a place."""
+        """Caller as a claimant of places."""
         return Claimant(self.name, self.key is not None)
 
     @property
     def owner(self) -> str:
-        """Owner of subscriptions made by this caller; empty without a key."""
+        """Owner of subscriptions that this caller makes; empty without a key."""
         return self.key.id if self.key is not None else ""
 
     @property
@@ -103,7 +103,7 @@ Ticket = Annotated[str | None, Security(_TicketScheme())]
 
 
 async def current_caller(connection: HTTPConnection, secret: PresentedKey, service: Serving) -> Caller:
-    """The caller; 401 if a key is given that is none, 429 if they ask too often. A request is looked at once."""
+    """Caller of a request; 401 if its key is invalid, 429 if it exceeds its rate. Counted once per request."""
     if isinstance(known := connection.scope.get(_CALLER), Caller):
         return known
     address = _address(connection.scope)
@@ -121,7 +121,7 @@ Asking = Annotated[Caller, Depends(current_caller)]
 
 
 async def current_reader(caller: Asking, service: Serving) -> Caller:
-    """The caller, who begins to read a stream or socket; 429 if they begin too many a second.
+    """Caller who opens a stream or socket; 429 if they open too many a second.
 
     To begin costs the server as much as several requests, and memory besides: a rate of its own, looked at before the
     subscription is looked up.
@@ -140,7 +140,7 @@ def _require_token(rate: RateLimit, caller: Caller, what: str) -> None:
 
 
 def caller_of(scope: Scope) -> str:
-    """The name of a request's caller: by the key, if it has been looked at, else by the address."""
+    """Name of a request's caller: by the key, if it has been checked, else by the address."""
     known = scope.get(_CALLER)
     return (known if isinstance(known, Caller) else Caller(None, _address(scope))).name
 
@@ -151,34 +151,34 @@ def _address(scope: Scope) -> str:
 
 
 async def publisher(caller: Asking, service: Serving) -> Caller:
-    """Somebody who may publish: anyone, or keys with the role, as the server is set."""
+    """Caller who may publish: anyone, or keys with the role, by the server's settings."""
     if service.settings.access.publish == "keys":
         _require(caller, "publish")
     return caller
 
 
 async def subscriber(caller: Asking, service: Serving) -> Caller:
-    """Somebody who may subscribe: anyone, or keys with the role, as the server is set."""
+    """Caller who may subscribe: anyone, or keys with the role, by the server's settings."""
     if service.settings.access.subscribe == "keys":
         _require(caller, "subscribe")
     return caller
 
 
 async def reader(caller: Asking, service: Serving) -> Caller:
-    """Somebody who may know what events look like and what is advertised: whoever may subscribe or publish."""
+    """Caller who may see the schema and advertisements: any subscriber or publisher."""
     if not caller.has("publish"):
         await subscriber(caller, service)
     return caller
 
 
 async def administrator(caller: Asking) -> Caller:
-    """Somebody with a key that may administer."""
+    """Caller with a key that may administer."""
     _require(caller, "administer")
     return caller
 
 
 async def admit(request: Request, needed: Collection[object]) -> None:
-    """Asks what those of `needed`, a route's dependencies, that look at keys will ask: before the body is read."""
+    """Runs those of `needed`, a route's dependencies, that check keys: before the body is read."""
     if current_caller not in needed:
         return
     service = await current_service(request)
@@ -208,7 +208,7 @@ def _require(caller: Caller, role: Role) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A subscription that the caller may see.
+    """Subscription that the caller may access, and on what grounds.
 
     `subscribes`: as its subscriber, by its ticket or as its owner, and not as an administrator who looks on. `key` is
     the id of the key without which they would not be let in; empty if the ticket alone lets them.
@@ -220,7 +220,7 @@ class Admission:
 
 
 def look_up(service: Service, id: str, caller: Caller, ticket: str | None) -> Admission:
-    """The subscription, if it is the caller's, the ticket fits it, or the caller administers; else 404.
+    """Subscription, if the caller owns it, has its ticket, or administers; else 404.
 
     Where subscribing is by keys, a ticket is no good if its owner's key is revoked. Asks the store, so not in the loop.
     """
@@ -239,7 +239,7 @@ def look_up(service: Service, id: str, caller: Caller, ticket: str | None) -> Ad
 
 
 async def owned_subscription(id: SubscriptionId, caller: Asking, ticket: Ticket, service: Serving) -> Subscription:
-    """The subscription, for whoever may see it: see `look_up`."""
+    """Subscription, for callers who may access it: see `look_up`."""
     return (await run_in_threadpool(look_up, service, id, caller, ticket)).subscription
 
 
@@ -247,5 +247,5 @@ Owned = Annotated[Subscription, Depends(owned_subscription)]
 
 
 def for_owner(caller: Caller, service: Service) -> bool:
-    """True if a change is made on behalf of the owner, whose key must be live when it is written."""
+    """True if a change is made on behalf of the owner, whose key must still be live when it is written."""
     return not caller.administers and (caller.key is not None or service.settings.access.subscribe == "keys")

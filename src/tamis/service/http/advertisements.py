@@ -1,4 +1,4 @@
-"""Advertisements: what publishers say they will publish."""
+"""Routes for advertisements: filters that announce what a publisher will publish."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EXAMPLE: Final[dict[str, Any]] = {
 
 
 class AdvertiseForm(ValidityForm):
-    """Events of this type that satisfy the filter are to be expected."""
+    """Request to advertise: events of this type that satisfy the filter are to be expected."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -45,20 +45,22 @@ class AdvertiseForm(ValidityForm):
 
 
 class AdvertisementForm(BaseModel):
-    """An advertisement in force."""
+    """Advertisement in force."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
-    id: str | None = Field(description="For whoever may withdraw it: one made without a key, by its id alone")
+    id: str | None = Field(
+        description="Id, for callers who may delete it: of one made without a key, anybody with the id"
+    )
     event_type: str
     filter: str
     created: datetime
     expires: datetime
-    yours: bool = Field(description="Whether the caller's key made it")
+    yours: bool = Field(description="True if the caller's key made it")
 
 
 class AdvertisementList(BaseModel):
-    """Advertisements, the oldest first."""
+    """Advertisements, oldest first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [_EXAMPLE]}]})
 
@@ -69,11 +71,11 @@ class AdvertisementList(BaseModel):
     "",
     status_code=201,
     operation_id="advertise",
-    summary="Advertise",
+    summary="Create an advertisement",
     responses=responses(400, 401, 403, 413, 422, 503),
 )
 async def advertise(form: AdvertiseForm, caller: Publisher, service: Serving) -> AdvertisementForm:
-    """Says what will be published, for subscribers to see."""
+    """Creates an advertisement: announces what will be published, for subscribers to see."""
     if form.event_type not in service.schema.event_types:
         message = f"there is no event type {form.event_type!r}"
         raise Problem(422, "event-type", message, [Fault(message=message, field="event_type")])
@@ -100,12 +102,12 @@ def _made(service: Service, caller: Caller, event_type: str, filter: str, expire
 
 
 @router.get(
-    "", operation_id="list_advertisements", summary="What is advertised", responses=responses(401, 403, 422, 503)
+    "", operation_id="list_advertisements", summary="List advertisements", responses=responses(401, 403, 422, 503)
 )
 def list_advertisements(
     caller: Reader, service: Serving, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
 ) -> AdvertisementList:
-    """Everybody's, for all who may subscribe or publish. Who made it is not said."""
+    """Lists everybody's advertisements, for all who may subscribe or publish. Their owners are not named."""
     return AdvertisementList(items=[_shown(one, caller) for one in service.store.advertisements.list(limit=limit)])
 
 
@@ -113,11 +115,11 @@ def list_advertisements(
     "/{id}",
     status_code=204,
     operation_id="remove_advertisement",
-    summary="Withdraw an advertisement",
+    summary="Delete an advertisement",
     responses=responses(401, 403, 404, 422, 503),
 )
 def remove_advertisement(id: Id, caller: Publisher, service: Serving) -> Response:
-    """One of the caller's own; an administrator withdraws any."""
+    """Removes one of the caller's advertisements; an administrator may remove any."""
     found = service.store.advertisements.get(id)
     if found is None or not _may_remove(caller, found):
         raise not_found("advertisement")

@@ -1,4 +1,6 @@
-"""Background tasks of a server: expiry, retention, and news from the store and the pipeline."""
+"""Background tasks of a server (expiry, retention, schema, news of batches), and the routes for health, readiness and
+metrics.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ _METER_SECONDS: Final = 0.5
 _KEPT_BACKTESTS: Final = timedelta(days=7)
 
 
-class Running:
-    """The server at work, from `start` to `close`: delivery, the pipeline process and the sweeps.
+class ServerTasks:
+    """Background tasks of a server, from `start` to `close`: delivery, the pipeline process and the sweeps.
 
     `finish` comes before the last connections are closed, for readers hold theirs until delivery ends.
     """
@@ -56,7 +58,7 @@ class Running:
         self._tasks.append(asyncio.create_task(_keep_meter(service), name="meter"))
 
     async def finish(self) -> None:
-        """Ends the pipeline process, and delivery with every cursor saved. A second time it does nothing."""
+        """Stops the pipeline process, and delivery with every cursor saved. A second call does nothing."""
         tasks, self._tasks = self._tasks, []
         if not tasks:
             return
@@ -70,7 +72,7 @@ class Running:
         await asyncio.gather(service.supervisor.stop(), service.delivery.stop(), service.examiners.close())
 
     async def close(self) -> None:
-        """Stops, and gives the log and the store back."""
+        """Stops, and closes the log and the store."""
         await self.finish()
         await self._service.log.close()
         await run_in_threadpool(self._service.store.close)
@@ -81,7 +83,7 @@ class Running:
 
 
 def hear(service: Service, batch: Batch) -> None:
-    """A batch is in the store: whoever waits for it is woken, and it is counted."""
+    """Handles a recorded batch: wakes the readers that wait for it, and counts it."""
     service.delivery.wake(batch.head)
     if batch.batch < 0:
         return
@@ -98,14 +100,14 @@ def hear(service: Service, batch: Batch) -> None:
 
 
 def expire(service: Service) -> None:
-    """Tells the subscribers whose time is about to come, and ends the subscriptions whose time has come."""
+    """Notifies subscribers of subscriptions about to expire, and ends those that have."""
     now = datetime.now(UTC)
     service.store.subscriptions.announce(now)
     service.store.subscriptions.expire(now)
 
 
 def let_go(service: Service) -> None:
-    """Removes what was kept long enough."""
+    """Removes what is older than its retention."""
     now, retention, store = datetime.now(UTC), service.settings.retention, service.store
     store.notifications.sweep(now - retention.notifications)
     store.dead_letters.sweep(now - retention.notifications)
@@ -118,7 +120,7 @@ def let_go(service: Service) -> None:
 
 
 async def _repeat(name: str, seconds: float, work: Callable[[], object]) -> None:
-    """Does the work now and then, in a thread; what fails is logged, a fault of Tamis's once, and done again."""
+    """Repeats a task periodically, in a thread; a failure is logged (a bug of Tamis once) and the task retried."""
     known = ""
     while True:
         try:
@@ -133,7 +135,7 @@ async def _repeat(name: str, seconds: float, work: Callable[[], object]) -> None
 
 
 async def _keep_meter(service: Service) -> None:
-    """Delivery counts by itself, and rates need to know when; what others match is not waited for."""
+    """Samples the delivery counters for rates, and stops measuring latency where another service matches."""
     counted = 0
     while True:
         told = service.delivery.status()
@@ -145,7 +147,7 @@ async def _keep_meter(service: Service) -> None:
         await asyncio.sleep(_METER_SECONDS)
 
 
-# For those who watch the server: alive, ready, and in numbers.
+# Monitoring: liveness, readiness and metrics.
 
 router = APIRouter(tags=["operations"])
 
@@ -153,7 +155,7 @@ _LOG_SECONDS: Final = 3.0  # for which the log is taken to be as it was when it 
 
 
 class Alive(BaseModel):
-    """The process answers."""
+    """Liveness of the process."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"status": "alive"}]})
 
@@ -173,21 +175,21 @@ class Ready(BaseModel):
     pipeline: str
 
 
-@router.get("/health", operation_id="health", summary="Whether the process is alive")
+@router.get("/health", operation_id="health", summary="Liveness probe")
 async def health() -> Alive:
-    """Answers as long as the process does."""
+    """Liveness probe: answers as long as the process does."""
     return Alive()
 
 
 @router.get(
     "/ready",
     operation_id="ready",
-    summary="Whether the server can do its work",
+    summary="Readiness probe",
     response_model=Ready,
     responses={503: {"model": Ready, "description": "Some part is not ready"}},
 )
 async def ready(service: Serving) -> Response:
-    """200 if requests are served: the store answers and the log takes events; else 503.
+    """Readiness probe: 200 if the store answers and the log takes events; else 503.
 
     `pipeline` says whether events are matched. Where services share a log, another one matches, or what is taken now is
     matched soon, so it does not count; of a log of its own, this server is the one to match.
@@ -208,7 +210,7 @@ async def ready(service: Serving) -> Response:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics(service: Serving) -> Response:
-    """Counters and gauges in Prometheus' text form. What cannot be told now is left out."""
+    """Metrics in Prometheus' text format. A value that is not known now is left out."""
     try:
         counts = await service.counts_probe.answer()
     except (TamisError, OSError):

@@ -1,4 +1,4 @@
-"""Backtests: what a filter would have matched in the past. Asked for here, run by the pipeline process."""
+"""Routes for backtests: what a filter would have matched in the past. Requested here, run by the pipeline process."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ router = APIRouter(prefix="/v1/backtests", tags=["backtests"], route_class=Stric
 
 
 class BacktestRequest(BaseModel):
-    """A filter, and which part of the past to look at."""
+    """Request for a backtest: a filter, and which part of the past to look at."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"filter": "price < 10", "window_seconds": 3600}]}
     )
 
     filter: FilterText
-    since: AwareDatetime | None = Field(None, description="Events received from then on")
-    until: AwareDatetime | None = Field(None, description="Events received before then")
+    since: AwareDatetime | None = Field(None, description="Only events received from this time on")
+    until: AwareDatetime | None = Field(None, description="Only events received before this time")
     window_seconds: Annotated[int, Field(ge=1, le=31_622_400)] | None = Field(
-        None, description="The width of the windows that are counted; left out, one is chosen"
+        None, description="Width of the time windows; chosen automatically by default"
     )
-    samples: Annotated[int, Field(ge=0, le=50)] = Field(5, description="How many matching events to show")
+    samples: Annotated[int, Field(ge=0, le=50)] = Field(5, description="Number of sample events")
 
 
 class BacktestForm(BaseModel):
-    """A backtest as far as it has come. `result` is there once it is done, `error` once it has failed."""
+    """Status of a backtest. `result` is there once it is done, `error` once it has failed."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -59,8 +59,8 @@ class BacktestForm(BaseModel):
     id: str
     state: Literal["waiting", "running", "done", "failed"]
     filter: str
-    done: int = Field(description="Pieces of the work that are done")
-    total: int = Field(description="Pieces that are known of so far; 0 at first")
+    done: int = Field(description="Finished pieces of work")
+    total: int = Field(description="Known pieces of work; 0 at first")
     created: datetime
     result: dict[str, Any] | None
     error: str
@@ -74,7 +74,7 @@ class BacktestForm(BaseModel):
     responses=responses(400, 401, 403, 413, 422, 503),
 )
 async def start_backtest(form: BacktestRequest, caller: Subscriber, service: Serving) -> BacktestForm:
-    """Runs a filter over the events that are still kept. Ask for the result by the id.
+    """Starts a backtest of a filter over the events that are still kept. Ask for the result by the id.
 
     Of a join, `counts` are results that came or went, `rows` says how many there are in the end, and `samples` are some
     of these; its tables begin empty.
@@ -111,11 +111,11 @@ def _started(service: Service, caller: Caller, request: dict[str, Any]) -> Backt
 @router.get(
     "/{id}",
     operation_id="get_backtest",
-    summary="How a backtest is doing",
+    summary="Get a backtest",
     responses=responses(401, 403, 404, 422, 503),
 )
 def get_backtest(id: Id, caller: Subscriber, service: Serving) -> BacktestForm:
-    """Its progress, and its result once it is done."""
+    """Progress of a backtest, and its result once it is done."""
     found = service.store.backtests.get(id)
     if found is None or not _may_see(caller, found):
         raise not_found("backtest")
@@ -123,7 +123,7 @@ def get_backtest(id: Id, caller: Subscriber, service: Serving) -> BacktestForm:
 
 
 def _may_see(caller: Caller, found: Backtest) -> bool:
-    """One that was started without a key is known by its id alone, which cannot be guessed."""
+    """True if the caller may read the backtest. One started without a key needs its id alone, an unguessable one."""
     return found.owner in ("", caller.owner) or caller.administers
 
 

@@ -1,4 +1,4 @@
-"""Bodies of requests: how large and how slow one may be, how much memory each caller may have, and who gives way."""
+"""Request bodies: gzip decompression, limits of size and pace, memory shares of callers, and which body is given up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tamis.errors import shown
 from tamis.service.intake.problems import Problem
 
-# Bodies that were compressed for their way: gzip is inflated piece by piece, as far as its reader goes on reading.
+# Compressed bodies: gzip is inflated piece by piece, as far as the reader goes on reading.
 
 _GZIP: Final = ("gzip", "x-gzip")
 _WITH_HEADER: Final = 16 + zlib.MAX_WBITS  # to zlib: gzip's header and checksum, not its own
@@ -26,14 +26,14 @@ _MOST_MEMBERS: Final = 1_000  # gzip streams one after the other: each costs muc
 
 
 def encodings(scope: Scope) -> list[str]:
-    """Encodings of a body, by its `Content-Encoding`; empty where it is as it was."""
+    """Encodings of a body, by its `Content-Encoding`; empty for a plain body."""
     named = b",".join(value for name, value in scope["headers"] if name == b"content-encoding")
     found = [each.strip().lower() for each in named.decode("latin-1").split(",")]
     return [each for each in found if each not in ("", "identity")]
 
 
 def inflation_of(scope: Scope) -> Inflation | None:
-    """Inflation of a request's body; None: it needs nothing. A `Problem` if its encoding is not known."""
+    """Decompression of a request's body; None: not compressed. A `Problem` if its encoding is not known."""
     named = encodings(scope)
     if not named:
         return None
@@ -43,7 +43,7 @@ def inflation_of(scope: Scope) -> Inflation | None:
 
 
 def require_plain(scope: Scope) -> None:
-    """A `Problem` if the body was compressed in any way."""
+    """Raises a `Problem` if the body is compressed in any way."""
     if named := encodings(scope):
         raise _unsupported(f"only events are read compressed: send this without {shown(', '.join(named))}")
 
@@ -53,7 +53,9 @@ def _unsupported(detail: str) -> Problem:
 
 
 class Inflation:
-    """A gzip body on its way. One message of what came is there at a time, and one piece of what it is inflated to."""
+    """Streaming decompression of a gzip body. One received message, and one piece of its content, is in memory at a
+    time.
+    """
 
     def __init__(self) -> None:
         self._came = memoryview(b"")  # compressed bytes that zlib has not been given
@@ -64,7 +66,7 @@ class Inflation:
         self._member: Any = None  # zlib's own type has no name
 
     async def next(self, receive: Callable[[], Awaitable[Message]]) -> Message:
-        """The next message with a piece of the body, made of as many as it takes."""
+        """Next message with a piece of the body, received in as many messages as it takes."""
         while not (piece := self._inflated()):
             if self._has_all:
                 self._require_end()
@@ -79,7 +81,7 @@ class Inflation:
         return {"type": "http.request", "body": piece, "more_body": True}
 
     def _inflated(self) -> bytes:
-        """The next piece of what came; empty if more must come."""
+        """Next decompressed piece of what was received; empty if more must come."""
         while True:
             if not self._given:
                 self._given, self._came = bytes(self._came[:_SLICE]), self._came[_SLICE:]
@@ -116,7 +118,8 @@ _MORE: Final = 1.25  # of what there is, for small ones
 
 
 class BodyLimit:
-    """Refuses bodies by their declared length at once, and others when they turn out too long or come too slowly.
+    """Middleware that refuses bodies by their declared length at once, and others when they turn out too long or come
+    too slowly.
 
     A body may stand still for `seconds`, and be waited for so long on the whole, longer by one second for every `rate`
     bytes that came, and for `longest` seconds at most. A total alone would cut off large bodies over slow lines or let
@@ -188,7 +191,7 @@ class BodyLimit:
                 self.shares.release(body)
 
     async def _next(self, body: Body, receive: Receive) -> Message:
-        """Waits for the next piece of a body as long as it deserves."""
+        """Waits for the next piece of a body, within its time limits."""
         left = min(self._seconds + body.came / self._rate, self._longest) - body.waited
         if left <= 0 or body.given_up:
             raise self._not_waited_for(body)
@@ -225,12 +228,12 @@ def _given_up() -> Problem:
     return Problem(503, "busy", detail, headers={"Retry-After": "1", **_CLOSE})
 
 
-# What is left of the body is not worth reading.
+# The rest of the body is not worth reading.
 _CLOSE: Final = {"Connection": "close"}
 
 
 def declared_length(scope: Scope) -> int | None:
-    """Bytes that a body is said to have; None where nothing is said."""
+    """Declared length of a body in bytes; None without one."""
     for name, value in scope["headers"]:
         if name == b"content-length":
             return int(value) if value.isdigit() else None
@@ -239,7 +242,7 @@ def declared_length(scope: Scope) -> int | None:
 
 @dataclass(slots=True, eq=False)
 class Body:
-    """One body on its way, or in the hands of its route (`complete`).
+    """Request body, being received or held by its route (`complete`).
 
     `came` are the bytes that were received, `taken` what they are when inflated. `held` are those of the latter that
     count: none once it is given up. `waited` are the seconds that its caller was waited for, without the wait under
@@ -257,7 +260,7 @@ class Body:
     waiting: asyncio.Timeout | None = None
 
     def patience(self, now: float) -> float:
-        """Seconds that the caller has been waited for."""
+        """Seconds spent waiting for the caller."""
         return self.waited + (now - self.asked if self.asked is not None else 0.0)
 
     def give_up(self) -> None:
@@ -267,7 +270,7 @@ class Body:
 
 
 class BodyShares:
-    """Bytes of all bodies in memory: at most `total`, and at most `share` of one caller.
+    """Memory of all request bodies: at most `total` bytes, and at most `share` of one caller.
 
     Nobody is refused because others are slow: where there is no room for what has just come, the body that has been
     waited for longest is given up. Where a caller has too much it is one of theirs; where all together have, it is one
@@ -284,7 +287,7 @@ class BodyShares:
         self.held = 0
 
     def add(self, body: Body, size: int, now: float) -> bool:
-        """Counts bytes that have come; False: the body is one too many, and is given up."""
+        """Counts received bytes; returns False if the body is one too many, and is given up."""
         self._bodies[body.caller].add(body)
         body.taken += size
         self._count(body, size)
@@ -299,7 +302,7 @@ class BodyShares:
         return not body.given_up
 
     def release(self, body: Body) -> None:
-        """Forgets a body that has been dealt with."""
+        """Forgets a body that has been handled."""
         self._count(body, -body.held)
         bodies = self._bodies[body.caller]
         bodies.discard(body)
@@ -319,7 +322,7 @@ class BodyShares:
         body.give_up()
 
     def _victim(self, newest: Body, now: float) -> Body | None:
-        """The body that makes room, of a caller that has at least as much as the newest one's; None: there is none."""
+        """Body to give up, of a caller that has at least as much as the newest one's; None: there is none."""
         if self._held[newest.caller] > self._share:
             return _slowest(self._bodies[newest.caller], now)
         least = self._held[newest.caller]

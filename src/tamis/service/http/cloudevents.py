@@ -1,7 +1,7 @@
-"""CloudEvents' own Subscriptions API (a draft), beside ours and over the same subscriptions.
+"""Routes of CloudEvents' Subscriptions API (a draft), beside ours and over the same subscriptions.
 
-Who may do what, tickets and limits are as in the rest of the API. The ticket, and the secret that signs what is sent to
-the sink, are in headers of the answer that makes the subscription: its body is CloudEvents' own.
+Roles, tickets and limits are as in the rest of the API. The ticket, and the secret that signs calls of the sink, are in
+headers of the answer that creates the subscription: its body is CloudEvents' own.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from tamis.dialects.cloudevents_filters import CloudEventsFilterError, CloudEventsFilters
+from tamis.service.delivery.webhooks import PREVIOUS
 from tamis.service.http.access import Asking, Owned, Subscriber, SubscriptionId, Ticket, for_owner
 from tamis.service.http.cloudevents_subscriptions import KEPT, SubscriptionRequest, SubscriptionShown, shown
-from tamis.service.http.deliveries import WebhookForm, stored_delivery
+from tamis.service.http.deliveries import CALLS, WebhookForm, stored_delivery
 from tamis.service.http.forms import expiry
 from tamis.service.http.requests import StrictRoute
 from tamis.service.http.service import Service, Serving
@@ -67,7 +68,7 @@ def _answer(status: int, description: str, headers: dict[str, Any]) -> dict[int 
 async def create(
     form: SubscriptionRequest, caller: Subscriber, ticket: Ticket, service: Serving, response: Response
 ) -> SubscriptionShown:
-    """Makes a subscription. CloudEvents published from now on that pass its filters are sent to the sink."""
+    """Creates a subscription. CloudEvents published from now on that pass its filters are sent to the sink."""
     if form.config.state not in (None, "active"):
         raise _refused("config.state", "a subscription begins as active; pause it later")
     expires = _expiry(form, service)
@@ -93,7 +94,7 @@ async def create(
 @router.get(
     "/subscriptions",
     operation_id="cloudevents_list",
-    summary="List one's CloudEvents subscriptions",
+    summary="List CloudEvents subscriptions",
     response_model_exclude_none=True,
     responses={**_answer(200, "Subscriptions, the oldest first", {"Link": _NEXT}), **responses(401, 403, 422, 503)},
 )
@@ -101,10 +102,10 @@ def query(
     caller: Subscriber,
     service: Serving,
     response: Response,
-    after: Annotated[int, Query(ge=0, le=_LARGEST, description="As the `Link` of the page before has it")] = 0,
+    after: Annotated[int, Query(ge=0, le=_LARGEST, description="As in the `Link` of the previous page")] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> list[SubscriptionShown]:
-    """The key's subscriptions, or everybody's for an administrator, without those that ended."""
+    """Lists the key's subscriptions, or everybody's for an administrator, without those that ended."""
     if caller.key is None:
         detail = "listing needs an API key; a subscription made without one is found by its id and ticket"
         raise Problem(401, "key", detail, headers={"WWW-Authenticate": "Bearer"})
@@ -129,24 +130,24 @@ def query(
 @router.options(
     "/subscriptions",
     operation_id="cloudevents_features",
-    summary="What can be done with subscriptions",
+    summary="Methods of the collection",
     response_class=Response,
     responses={**_answer(200, "Nothing but headers", {"Allow": _ALLOW}), **responses()},
 )
 def features(caller: Asking) -> Response:
-    """The methods there are."""
+    """Lists the supported methods."""
     return Response(headers={"Allow": _COLLECTION})
 
 
 @router.get(
     "/subscriptions/{id}",
     operation_id="cloudevents_retrieve",
-    summary="Look at a CloudEvents subscription",
+    summary="Get a CloudEvents subscription",
     response_model_exclude_none=True,
     responses=responses(401, 404, 422, 503),
 )
 def retrieve(found: Owned) -> SubscriptionShown:
-    """A subscription of the key's, or the one whose ticket comes along."""
+    """Subscription of the key, or of the ticket given."""
     return shown(_required(found))
 
 
@@ -167,7 +168,7 @@ def retrieve(found: Owned) -> SubscriptionShown:
 async def update(
     form: SubscriptionRequest, found: Owned, caller: Subscriber, service: Serving, response: Response
 ) -> SubscriptionShown:
-    """Puts the whole subscription in place of the one there is; a credential left out stays if the sink does."""
+    """Replaces the subscription; a credential left out is kept if the sink stays."""
     _required(found)
     if form.id not in (None, found.id):
         raise _refused("id", "this is another subscription's id; leave it out")
@@ -206,24 +207,24 @@ async def update(
 @router.delete(
     "/subscriptions/{id}",
     operation_id="cloudevents_delete",
-    summary="End a CloudEvents subscription",
+    summary="Delete a CloudEvents subscription",
     response_model_exclude_none=True,
     responses=responses(401, 403, 404, 422, 503),
 )
 def delete(found: Owned, service: Serving) -> SubscriptionShown:
-    """Ends it for good, and shows what it was."""
+    """Ends the subscription for good, and returns its last state."""
     return shown(service.store.subscriptions.cancel(_required(found).id))
 
 
 @router.options(
     "/subscriptions/{id}",
     operation_id="cloudevents_subscription_features",
-    summary="What can be done with a subscription",
+    summary="Methods of a subscription",
     response_class=Response,
     responses={**_answer(200, "Nothing but headers", {"Allow": _ALLOW}), **responses(422)},
 )
 def subscription_features(id: SubscriptionId, caller: Asking) -> Response:
-    """The methods there are, whether or not there is such a subscription."""
+    """Lists the supported methods, whether or not the subscription exists."""
     return Response(headers={"Allow": _ONE})
 
 
@@ -232,14 +233,14 @@ def _is_shown(found: Subscription) -> bool:
 
 
 def _required(found: Subscription) -> Subscription:
-    """A subscription that is one to this API."""
+    """Subscription, if it exists for this API."""
     if not _is_shown(found):
         raise not_found()
     return found
 
 
 def _translated(form: SubscriptionRequest, service: Service) -> tuple[str, str, bool]:
-    """The filters as JSON, what the index holds of them, and whether that is all."""
+    """Filters as JSON, the condition for the index, and True if that is exact."""
     try:
         filters: CloudEventsFilters = form.effective_filters()
     except CloudEventsFilterError as error:
@@ -249,11 +250,11 @@ def _translated(form: SubscriptionRequest, service: Service) -> tuple[str, str, 
 
 
 async def _delivery(form: SubscriptionRequest, service: Service, before: dict[str, Any] | None) -> dict[str, Any]:
-    """The delivery to store. While the sink stays the same, so do the secret and a credential that is not given."""
+    """Delivery to store. While the sink stays the same, so do the secret and a credential that is not given."""
     stays = before is not None and before.get("url") == form.sink
     headers = form.headers(before.get("headers") if before is not None and stays else None)
     try:
-        webhook = WebhookForm(mode="webhook", url=form.sink, headers=headers, format="cloudevents")
+        webhook = WebhookForm(mode="webhook", url=form.sink, headers=headers, format="cloudevents", parallel=1, batch=1)
         delivery = await stored_delivery(webhook, service.settings)
     except ValidationError as error:
         faults = [Fault(message=str(one["msg"]), field=_field(one["loc"])) for one in error.errors()[:20]]
@@ -262,7 +263,8 @@ async def _delivery(form: SubscriptionRequest, service: Service, before: dict[st
         faults = [fault.model_copy(update={"field": "sink"}) for fault in problem.errors]
         raise Problem(problem.status, problem.kind, problem.detail, faults) from None
     if before is not None and stays:
-        delivery["secret"] = before["secret"]
+        # Only the other API knows of the rest: how the sink is called, and a rotation of the secret.
+        delivery |= {name: before[name] for name in ("secret", PREVIOUS, *CALLS) if name in before}
     return {**delivery, KEPT: form.kept()}
 
 
@@ -271,7 +273,7 @@ def _field(place: tuple[int | str, ...]) -> str:
 
 
 def _stays(found: Subscription) -> tuple[str, ...]:
-    """The validity that one has already, as it is shown."""
+    """Validity that the subscription has already, as it is shown."""
     return ("forever",) if found.ends is None else ()
 
 

@@ -1,4 +1,4 @@
-"""A subscription as CloudEvents' Subscriptions API writes it, and as the store keeps it."""
+"""Forms of CloudEvents' Subscriptions API, converted from and to subscriptions of the store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEPT: Final = "cloudevents"
 """The member of a stored delivery that has what only this API knows of."""
 
 _CREDENTIAL: Final = "Authorization"
-# CloudEvents' strings have no control characters; halves of surrogate pairs do not get past the JSON parser.
+# CloudEvents' strings have no control characters; the JSON parser refuses lone surrogates.
 _Text = Annotated[str, StringConstraints(min_length=1, max_length=2_000, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
 _Secret = Annotated[str, StringConstraints(min_length=1, max_length=4_000, pattern=r"^[ -~]+$")]
 
@@ -42,13 +42,13 @@ SHOWN: Final[dict[str, Any]] = {
 
 
 class ConfigForm(ValidityForm):
-    """Settings of this server for a subscription: how long it is valid, a label, and a pause."""
+    """Settings of this server for a subscription: its validity, a label, and a pause."""
 
     model_config = ConfigDict(extra="forbid")
 
-    label: Label | None = Field(default=None, description="For people")
+    label: Label | None = Field(default=None, description="Display name")
     state: State | None = Field(
-        default=None, description="`paused` or `active`; the others are shown, and cannot be asked for"
+        default=None, description="`paused` or `active`; other states are shown, but cannot be set"
     )
 
 
@@ -62,11 +62,11 @@ class HttpSettings(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     method: Literal["POST"] = "POST"
-    headers: dict[str, str] = Field(default_factory=dict, max_length=20, description="Sent along with every event")
+    headers: dict[str, str] = Field(default_factory=dict, max_length=20, description="Headers sent with every event")
 
 
 class SinkCredential(BaseModel):
-    """Credential that the sink asks for: `PLAIN` (identifier and secret) or `ACCESSTOKEN`. It is never shown again."""
+    """Credential that the sink requires: `PLAIN` (identifier and secret) or `ACCESSTOKEN`. Never shown again."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -75,7 +75,7 @@ class SinkCredential(BaseModel):
     secret: _Secret | None = None
     accesstoken: _Secret | None = None
     accesstokentype: Annotated[str, StringConstraints(pattern=r"^[A-Za-z]{1,20}$")] = "bearer"
-    accesstokenexpiresutc: datetime | None = Field(None, description="Taken, and not looked at")
+    accesstokenexpiresutc: datetime | None = Field(None, description="Accepted and ignored")
 
     @model_validator(mode="after")
     def _complete(self) -> SinkCredential:
@@ -86,7 +86,7 @@ class SinkCredential(BaseModel):
         return self
 
     def header(self) -> str:
-        """The value of the Authorization header."""
+        """Value of the Authorization header."""
         if self.credentialtype == "PLAIN":
             return "Basic " + base64.b64encode(f"{self.identifier}:{self.secret}".encode()).decode()
         kind = "Bearer" if self.accesstokentype.lower() == "bearer" else self.accesstokentype
@@ -94,7 +94,7 @@ class SinkCredential(BaseModel):
 
 
 class SubscriptionRequest(BaseModel):
-    """A subscription to CloudEvents. An `id` is passed over on creation: the server gives one."""
+    """Request for a CloudEvents subscription. An `id` is ignored on creation: the server gives one."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [EXAMPLE]})
 
@@ -105,15 +105,15 @@ class SubscriptionRequest(BaseModel):
         default_factory=list, max_length=500, description="All must hold: exact, prefix, suffix, all, any, not, sql"
     )
     sink: Annotated[str, StringConstraints(min_length=1, max_length=2_000)] = Field(
-        description="Where events are sent, in structured mode and signed by Standard Webhooks"
+        description="URL that events are sent to, in structured mode and signed by Standard Webhooks"
     )
     sinkcredential: SinkCredential | None = None
-    protocol: Literal["HTTP"] = Field(description="How they are sent")
+    protocol: Literal["HTTP"] = Field(description="Protocol of the sink")
     protocolsettings: HttpSettings = Field(default_factory=HttpSettings)
     config: ConfigForm = Field(default_factory=_no_config)
 
     def headers(self, kept: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The headers of every call. A credential, which is never shown, is `kept` where none is given."""
+        """Headers of every call. A credential, which is never shown, is `kept` where none is given."""
         given = self.protocolsettings.headers
         if self.sinkcredential is not None:
             return {name: value for name, value in given.items() if name.lower() != _CREDENTIAL.lower()} | {
@@ -124,17 +124,17 @@ class SubscriptionRequest(BaseModel):
         return given | {name: value for name, value in secret.items() if name.lower() not in names}
 
     def effective_filters(self) -> CloudEventsFilters:
-        """The filters, and before them what `source` and `types` ask for."""
+        """Filters, preceded by the conditions of `source` and `types`."""
         CloudEventsFilters.parse(self.filters)
         return CloudEventsFilters.parse([*_implied(self.source, self.types), *self.filters])
 
     def kept(self) -> dict[str, Any]:
-        """Settings that the store has no place of its own for."""
+        """Settings that have no column of their own in the store."""
         return {"source": self.source, "types": self.types}
 
 
 class SubscriptionShown(BaseModel):
-    """A subscription as it is now, without its credential."""
+    """Subscription as it is now, without its credential."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [SHOWN]})
 
@@ -149,7 +149,7 @@ class SubscriptionShown(BaseModel):
 
 
 def shown(found: Subscription) -> SubscriptionShown:
-    """A subscription for those who may see it."""
+    """Form of a subscription, for callers who may access it."""
     kept = found.delivery.get(KEPT) or {}
     source, types = kept.get("source"), kept.get("types")
     headers = {name: value for name, value in (found.delivery.get("headers") or {}).items() if not is_credential(name)}

@@ -1,4 +1,4 @@
-"""The current content of join subscriptions."""
+"""Route for the current content (result set) of a join subscription."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ _ROW: Final[dict[str, Any]] = {
 
 
 class ContentRow(BaseModel):
-    """One result. Its id is a function of the rows it is made of: while these are there, whatever changes in them."""
+    """Result of a join. Its id is a function of the rows it is made of: it stays while these exist, whatever changes in
+    them.
+    """
 
     id: str
     row: dict[str, Any]
 
 
 class ContentForm(BaseModel):
-    """Content of a join as of a cursor. Whoever reads on from there misses no change, and is told none twice."""
+    """Content of a join as of a cursor. A reader who goes on from there misses no change, and sees none twice."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -50,21 +52,21 @@ class ContentForm(BaseModel):
 
     subscription: str
     state: State
-    cursor: str = Field(description="Notifications after this one are changes of what is here")
-    begun: bool = Field(description="False: it is new, and its content comes with the first notifications")
-    join: JoinForm | None = Field(description="What the join is made of; null if it cannot be read any more")
-    rows: list[ContentRow] = Field(description="In no particular order")
+    cursor: str = Field(description="Later notifications are changes of this content")
+    begun: bool = Field(description="False for a new join, whose content comes with the first notifications")
+    join: JoinForm | None = Field(description="Tables and conditions of the join; null if it is no longer valid")
+    rows: list[ContentRow] = Field(description="Results, in no particular order")
 
 
 @router.get(
     "/{id}/content",
     operation_id="subscription_content",
-    summary="The current content of a join",
+    summary="Get the content of a join",
     response_model=ContentForm,
     responses=responses(401, 404, 409, 410, 422, 503),
 )
 def subscription_content(found: Owned, service: Serving) -> Response:
-    """All results that a join has now, and the cursor that they are as of: follow its notifications from there.
+    """Current results of a join, and the cursor that they are as of: follow its notifications from there.
 
     One that is paused or has expired has none. If it is paused because its content outgrew the limits, the answer is
     409 and says so.

@@ -1,4 +1,6 @@
-"""Dead letters: what could not be read or delivered can be looked at, sent again, and thrown away."""
+"""Routes for dead letters: events that could not be read and notifications that could not be delivered; list, replay,
+delete.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,12 @@ LetterId = Annotated[int, Path(ge=1, le=_LARGEST)]
 async def list_dead_letters(
     caller: Asking,
     service: Serving,
-    kind: Annotated[Literal["event", "delivery"] | None, Query(description="Only these")] = None,
-    after: Annotated[int, Query(ge=0, le=_LARGEST, description="`next` of the page before")] = 0,
+    kind: Annotated[Literal["event", "delivery"] | None, Query(description="Only dead letters of this kind")] = None,
+    after: Annotated[int, Query(ge=0, le=_LARGEST, description="`next` of the previous page")] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    order: Annotated[Literal["oldest", "newest"], Query(description="Which come first")] = "oldest",
+    order: Annotated[Literal["oldest", "newest"], Query(description="Order of the answer")] = "oldest",
 ) -> DeadLetterPage:
-    """Dead letters of the key's subscriptions and publishes, or everybody's for an administrator."""
+    """Lists dead letters of the key's subscriptions and publishes, or everybody's for an administrator."""
     newest = order == "newest"
     find = partial(service.store.dead_letters.list, _whose(caller), kind, after, limit, newest_first=newest)
     letters = await run_in_threadpool(find)
@@ -44,11 +46,11 @@ async def list_dead_letters(
 @router.post(
     "/{id}/replay",
     operation_id="replay_dead_letter",
-    summary="Send a dead letter again",
+    summary="Replay a dead letter",
     responses=responses(401, 404, 409, 422, 502, 503),
 )
 async def replay_dead_letter(id: LetterId, caller: Asking, service: Serving) -> Replayed:
-    """Makes one attempt now, under the same id as before. What is acknowledged is no dead letter any more."""
+    """Makes one attempt now, under the original id. An acknowledged notification is removed from the dead letters."""
     letter = await _own(id, caller, service)
     if letter.kind != "delivery":
         raise Problem(409, "conflict", "this event could not be read; mend it and publish it again")
@@ -66,11 +68,11 @@ async def replay_dead_letter(id: LetterId, caller: Asking, service: Serving) -> 
     "/{id}",
     status_code=204,
     operation_id="remove_dead_letter",
-    summary="Throw a dead letter away",
+    summary="Delete a dead letter",
     responses=responses(401, 404, 422, 503),
 )
 async def remove_dead_letter(id: LetterId, caller: Asking, service: Serving) -> Response:
-    """For good."""
+    """Deletes a dead letter for good."""
     letter = await _own(id, caller, service)
     await run_in_threadpool(service.store.dead_letters.remove, [letter.id])
     return Response(status_code=204)
@@ -85,7 +87,7 @@ async def _own(id: int, caller: Caller, service: Service) -> DeadLetter:
 
 
 def _whose(caller: Caller) -> str | None:
-    """Owner of the letters: the key's, or everybody's (None). Those without a key cannot be told apart."""
+    """Owner of the letters: the key's, or everybody's (None). Callers without a key cannot be told apart."""
     if caller.key is None:
         raise Problem(401, "key", "dead letters need an API key", headers={"WWW-Authenticate": "Bearer"})
     return None if caller.administers else caller.owner

@@ -1,4 +1,4 @@
-"""Publishing, and a look at what was published last."""
+"""Routes for events: publish, and list the newest published ones."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ _BODY: Final[dict[str, Any]] = {
 
 
 class Refusal(BaseModel):
-    """An event that was not accepted, by its place in the request, from 0."""
+    """Refused event, by its place in the request, from 0."""
 
     index: int
     message: str
 
 
 class PublishedForm(BaseModel):
-    """Result of a publish: what was accepted is on disk."""
+    """Result of a publish: accepted events are on disk."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -77,19 +77,19 @@ class PublishedForm(BaseModel):
     )
 
     accepted: int
-    refused: list[Refusal] = Field(description=f"The first {_SHOWN_REFUSALS:,}; these are kept as dead letters")
+    refused: list[Refusal] = Field(description=f"First {_SHOWN_REFUSALS:,} refused events; they become dead letters")
     refused_count: int
     ids: list[str | None] = Field(
         description="The id of each event of the request, in order, which is the `event_id` of its notifications; null "
         "for one that was refused. A CloudEvent's is its source and its id, with a blank between"
     )
-    first: int = Field(description="The number of the first accepted event on the log")
-    repeated: bool = Field(description="The same idempotency key came before, and nothing was published now")
+    first: int = Field(description="Number of the first accepted event on the log")
+    repeated: bool = Field(description="True for a repeated idempotency key: nothing was published again")
     ignored: dict[str, int] = Field(
         description="Unknown attributes that were ignored, where the server is set to, each with the number of events; "
         f"the {_SHOWN_IGNORED} most frequent"
     )
-    ignored_count: int = Field(description="How many unknown attributes there were")
+    ignored_count: int = Field(description="Number of unknown attributes")
 
 
 @router.post(
@@ -107,7 +107,7 @@ async def publish(
         str | None,
         Header(
             pattern=r"^[!-~]{1,200}$",
-            description="The same key again publishes nothing again, for a day",
+            description="Idempotency key: a retry with an equal key is deduplicated, for a day",
             examples=["order-4711"],
         ),
     ] = None,
@@ -135,7 +135,7 @@ async def publish(
 
 
 class RecentEvent(BaseModel):
-    """An event as it was published."""
+    """Event as it was published."""
 
     id: str
     time: datetime
@@ -143,7 +143,7 @@ class RecentEvent(BaseModel):
 
 
 class RecentEvents(BaseModel):
-    """Events, the newest first."""
+    """Events, newest first."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -157,13 +157,13 @@ class RecentEvents(BaseModel):
 @router.get(
     "/recent",
     operation_id="recent_events",
-    summary="The newest events",
+    summary="List the newest events",
     responses=responses(401, 403, 422, 503),
 )
 async def recent_events(
     caller: Administrator, service: Serving, count: Annotated[int, Query(ge=1, le=1_000)] = 100
 ) -> RecentEvents:
-    """Newest published events, whether they matched or not."""
+    """Newest published events, matched or not."""
     rows = (await service.recent_events(count)).select(["id", "time", "body"]).to_pylist()
     items = [RecentEvent(id=row["id"], time=row["time"], event=published_event(row["body"])) for row in reversed(rows)]
     return RecentEvents(items=items)

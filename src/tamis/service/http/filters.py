@@ -1,4 +1,6 @@
-"""Filters before they are subscribed to: checked, explained, tried on what was published last."""
+"""Routes for filters not subscribed to yet (check, explain, try); questions to examiners; and form fields shared by all
+routes: Id, Label, FilterText.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from tamis.service.http.service import Service, Serving
 from tamis.service.intake.problems import Problem, responses
 from tamis.service.store import Kind
 
-# Questions to examiners as routes ask them: bounded, and given up when the client hangs up.
+# Questions to examiners: bounded in time, and cancelled when the client disconnects.
 
 _FEW: Final = 64
 _TRIED: Final = 1_000
@@ -32,7 +34,9 @@ _TRIED: Final = 1_000
 async def asked(
     request: Request, service: Service, caller: Caller, about: str, *, recent: bool = False, **question: Any
 ) -> Response:
-    """An examiner's answer; with `recent`, it is given the newest events. Only its bytes come through this process."""
+    """Answer of an examiner; with `recent`, it is given the newest events. Only the answer's bytes pass through this
+    process.
+    """
     most = service.limits.examined_bytes
     if len(orjson.dumps(question.get("event"))) > most:
         raise Problem(413, "too-large", f"an event to look at has at most {most:,} bytes")
@@ -51,7 +55,7 @@ async def asked(
 
 
 async def _newest(service: Service) -> bytes:
-    """The newest events as Arrow's stream: so many, or as many as are not too large."""
+    """Newest events as an Arrow stream, up to a number and a size."""
     count, found = _FEW, await service.recent_events(_FEW)
     # A thousand of the largest would be a gigabyte: few are read at first.
     while len(found) == count < _TRIED and found.nbytes < EXAMINED:
@@ -67,11 +71,11 @@ def _written(records: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-# Texts that strangers send, bounded, and without what a database cannot hold.
+# Texts in requests: bounded, and without characters that a database cannot store.
 
 _LONGEST_FILTER: Final = 500_000  # whatever the settings say: the settings' own limit has the better message
 
-# The patterns say that NUL, which PostgreSQL has no place for, is not part of a text.
+# The patterns exclude NUL, which PostgreSQL does not store.
 Label = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$")]
 FilterText = Annotated[str, StringConstraints(min_length=1, max_length=_LONGEST_FILTER, pattern=r"^[^\x00]*$")]
 Id = Annotated[str, Path(pattern="^[A-Za-z0-9_-]{1,100}$")]
@@ -83,7 +87,7 @@ _REFUSALS: Final = responses(400, 401, 403, 413, 422, 503)
 
 
 class FilterForm(BaseModel):
-    """A filter to look at."""
+    """Filter to check."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"filter": "price < 10"}]})
 
@@ -91,13 +95,13 @@ class FilterForm(BaseModel):
 
 
 class CheckedFilter(BaseModel):
-    """A filter that can be subscribed to."""
+    """Valid filter, ready to be subscribed to."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"canonical": "price < 10.0", "kind": "filter"}]})
 
-    canonical: str = Field(description="The same filter in normal form")
+    canonical: str = Field(description="Canonical text of the filter")
     kind: Kind = Field(description="`operator` if it calls operators, `join` if it joins tables")
-    join: JoinForm | None = Field(default=None, description="For joins: what it is made of")
+    join: JoinForm | None = Field(default=None, description="For joins: its tables and conditions")
 
 
 @router.post(
@@ -108,7 +112,7 @@ class CheckedFilter(BaseModel):
     responses=_REFUSALS,
 )
 async def check_filter(form: FilterForm, caller: Subscriber, service: Serving) -> CheckedFilter:
-    """Its canonical text; or 422 with the place of the mistake in `errors`."""
+    """Canonical text of a filter; or 422 with the position of the mistake in `errors`."""
     return await service.examine(caller.claimant, lambda: _checked(service, form.filter))
 
 
@@ -119,7 +123,7 @@ def _checked(service: Service, text: str) -> CheckedFilter:
 
 
 class ExplainForm(EventForm):
-    """A filter, and an event to look at it with."""
+    """Filter and event to explain."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -137,7 +141,7 @@ class ExplainForm(EventForm):
     responses=_REFUSALS,
 )
 async def explain_filter(form: ExplainForm, caller: Subscriber, service: Serving, request: Request) -> Response:
-    """Whether the event matches, condition by condition; and which operators were called, in which order."""
+    """Explains if the event matches, condition by condition, and which operators were called, in which order."""
     return await asked(request, service, caller, "explain", filter=form.filter, event=form.event)
 
 
@@ -149,5 +153,5 @@ async def explain_filter(form: ExplainForm, caller: Subscriber, service: Serving
     responses=_REFUSALS,
 )
 async def try_filter(form: FilterForm, caller: Subscriber, service: Serving, request: Request) -> Response:
-    """Matches among the newest 1,000 events; of a join, what its content would be now."""
+    """Matches among the newest 1,000 events; for a join, its content as of now."""
     return await asked(request, service, caller, "try", recent=True, filter=form.filter)

@@ -1,4 +1,6 @@
-"""Subscriptions as they are asked for, and as they are shown."""
+"""Forms (JSON bodies) of subscriptions, notifications and dead letters; and the validity that a request gives, parsed
+into an expiry.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from tamis.service.http.filters import FilterText, Id, Label
 from tamis.service.intake.problems import Fault, Problem
 from tamis.service.store import FOREVER, DeliveryState, Dialect, Kind, State, Subscription
 
-# How long something is asked to be valid: an ISO 8601 duration, seconds, a moment, or until it is cancelled.
+# Validity of a subscription or advertisement: an ISO 8601 duration, seconds, a timestamp, or `forever`.
 
 _PATTERN: Final = (
     r"^P(?=[0-9T])(?:([0-9]+)W)?(?:([0-9]+)D)?"
@@ -51,14 +53,14 @@ class ValidityForm(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"validity": "P7D"}]})
 
     validity: Seconds | Literal["forever"] | IsoDuration | None = Field(
-        None, description="How long from now; `forever`: until it is cancelled", examples=["P1D", 3600, "forever"]
+        None, description="Validity from now; `forever`: until it is cancelled", examples=["P1D", 3600, "forever"]
     )
-    expires: AwareDatetime | None = Field(None, description="Until when", examples=["2030-01-01T00:00:00Z"])
+    expires: AwareDatetime | None = Field(None, description="End of the validity", examples=["2030-01-01T00:00:00Z"])
 
     @field_validator("validity", mode="wrap")
     @classmethod
     def _said_once(cls, given: object, handler: ValidatorFunctionWrapHandler) -> Any:
-        """One message about what is neither of two things, and not one for each."""
+        """Reports a value that is neither of two types once, and not once for each."""
         try:
             if isinstance(given, bool):
                 raise ValueError(_FORMS)
@@ -75,7 +77,7 @@ class ValidityForm(BaseModel):
 
 
 def expiry(form: ValidityForm | None, settings: Settings, default: timedelta | None = None) -> datetime:
-    """The moment of expiry that is asked for, `FOREVER` if none; a `Problem` if it has passed or is too far away.
+    """Requested time of expiry, `FOREVER` if none; a `Problem` if it has passed or is too far away.
 
     `default`: how long where nothing is asked for; None for what the server is set to.
     """
@@ -139,7 +141,7 @@ EXAMPLE: Final[dict[str, Any]] = {
 
 
 class SubscribeForm(ValidityForm):
-    """A new subscription."""
+    """Request for a subscription."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -153,13 +155,13 @@ class SubscribeForm(ValidityForm):
     )
 
     filter: FilterText = Field(description="A filter in Tamis' language, or a join of tables (SELECT ...)")
-    label: Label = Field("", description="For people")
-    kind: Kind | None = Field(None, description="What the text is; left out, it is seen from the text")
+    label: Label = Field("", description="Display name")
+    kind: Kind | None = Field(None, description="Kind of the text; detected by default")
     delivery: DeliveryForm = Field(default_factory=PullForm)
 
 
 class ChangeForm(BaseModel):
-    """Changes of a subscription; what is left out stays. A new webhook gets a new secret."""
+    """Changes of a subscription; fields left out stay. A new webhook gets a new secret."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"state": "paused"}]})
 
@@ -168,7 +170,7 @@ class ChangeForm(BaseModel):
     delivery: DeliveryForm | None = None
     state: Literal["active", "paused"] | None = None
     owner: Id | None = Field(
-        None, description="For administrators: the key that it belongs to from now on. It gets a new ticket"
+        None, description="For administrators: the new owner's key. The subscription gets a new ticket"
     )
 
 
@@ -176,14 +178,14 @@ class Health(BaseModel):
     """Health of the delivery of a webhook or Kafka subscription."""
 
     cursor: str
-    failures: int = Field(description="Attempts since the last one that succeeded")
+    failures: int = Field(description="Failed attempts since the last success")
     next_attempt: datetime | None = None
     last_error: str
     disabled: bool
 
 
 class SubscriptionForm(BaseModel):
-    """A subscription as it is now."""
+    """Subscription as it is now."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
@@ -191,23 +193,21 @@ class SubscriptionForm(BaseModel):
     label: str
     kind: Kind
     dialect: Dialect
-    filter: str = Field(description="As it was written")
-    canonical: str = Field(description="As it is matched")
+    filter: str = Field(description="Filter as it was written")
+    canonical: str = Field(description="Filter as it is matched")
     delivery: ShownDelivery
-    health: Health | None = Field(None, description="For webhooks and Kafka, once something was sent")
+    health: Health | None = Field(None, description="Delivery health of webhooks and Kafka, once sent to")
     state: State
-    reason: str | None = Field(
-        None, description="Why it is suspended: what its conditions took of everybody's matching"
-    )
+    reason: str | None = Field(None, description="Reason of the suspension: the matching time that its conditions took")
     created: datetime
-    expires: datetime | None = Field(None, description="Until when it is valid; left out: until it is cancelled")
+    expires: datetime | None = Field(None, description="End of the validity; left out: until it is cancelled")
     validity: Literal["forever"] | None = Field(None, description="`forever` if it is valid until it is cancelled")
-    expiring: bool = Field(description="Whether it stands, but not for long: a notification has told so; renew it")
-    owner: str = Field(description="The id of the key that made it; empty: none did")
+    expiring: bool = Field(description="True if it expires soon: a notification has been sent; renew it")
+    owner: str = Field(description="Id of the key that owns it; empty without one")
 
 
 class CreatedForm(SubscriptionForm):
-    """A subscription just made, with its ticket: shown this once, and good for all but listing, without any key."""
+    """Created subscription with its ticket, which is shown this once and grants access without a key."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{**EXAMPLE, "ticket": "tkt_dGhlIHRpY2tldCBpcyB1bmd1ZXNzYWJsZSBieSBhbnlvbmU"}]}
@@ -217,28 +217,28 @@ class CreatedForm(SubscriptionForm):
 
 
 class ChangedForm(SubscriptionForm):
-    """A subscription as it is now; with its new ticket, shown this once, if it was given to another key."""
+    """Changed subscription; with its new ticket, shown this once, if it was given to another key."""
 
     ticket: str | None = None
 
 
 class SubscriptionPage(BaseModel):
-    """Some subscriptions, the oldest first. `next` is the `after` of the page that follows, if there is one."""
+    """Page of subscriptions, oldest first. `next` is the `after` of the next page, if there is one."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [EXAMPLE], "next": 17, "total": 40}]})
 
     items: list[SubscriptionForm]
     next: int | None = None
-    total: int = Field(description="How many there are in that state, whatever is searched for")
+    total: int = Field(description="Number of subscriptions in that state, whatever the search")
 
 
 def shown(found: Subscription, state: DeliveryState | None = None, *, secret: bool = False) -> SubscriptionForm:
-    """A subscription for those who may see it."""
+    """Form of a subscription, for callers who may access it."""
     return SubscriptionForm(**fields_shown(found, state, secret=secret))
 
 
 def fields_shown(found: Subscription, state: DeliveryState | None = None, *, secret: bool = False) -> dict[str, Any]:
-    """The fields of the form."""
+    """Fields of the form."""
     return {
         "id": found.id,
         "label": found.label,
@@ -270,7 +270,7 @@ def _health(state: DeliveryState | None) -> Health | None:
     )
 
 
-# Answers of the routes of delivery, for the description of the API.
+# Notifications and dead letters, as answers and in the OpenAPI document.
 
 _EXAMPLE: dict[str, Any] = {
     "id": "ntf_0f3c6f6f0b7c4b1f9a3e5d2c1b0a9f8e",
@@ -284,45 +284,45 @@ _EXAMPLE: dict[str, Any] = {
 
 
 class ResultChangeForm(BaseModel):
-    """A result of a join that came (`added`) or went (`removed`); one that changed is removed and added.
+    """Change of a join's content: a result that was `added` or `removed`; one that changed is removed and added.
 
     `begins`, always the first: what the subscriber knows counts no more, since the subscription has begun anew.
     """
 
     change: Literal["begins", "added", "removed"]
-    id: str | None = Field(None, description="The same for as long as the rows are there that the result is made of")
+    id: str | None = Field(None, description="Id of the result, stable while its rows exist")
     row: dict[str, Any] | None = None
 
 
 class NotificationForm(BaseModel):
-    """One event for one subscription; the same in a poll, a stream, a socket, a webhook and a topic.
+    """Notification: one event for one subscription, equal in a poll, a stream, a socket, a webhook and a topic.
 
     One with a `type` is no match but a message about the subscription: its `event` and `matched` are empty.
     """
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
-    id: str = Field(description="The same however often it is sent: what was seen before can be passed over")
+    id: str = Field(description="Id, equal in every retry: deduplicate by it")
     type: Literal["subscription.expiring"] | None = Field(
-        None, description="Left out for matches. `subscription.expiring`: the subscription ends at `expires`; renew it"
+        None, description="Left out for matches. `subscription.expiring`: it expires at `expires`; renew it"
     )
-    expires: datetime | None = Field(None, description="Of `subscription.expiring`: until when it is valid")
+    expires: datetime | None = Field(None, description="For `subscription.expiring`: end of the validity")
     subscription: str
-    time: datetime = Field(description="When the event was received")
+    time: datetime = Field(description="Time at which the event was received")
     event_id: str
-    event: Any = Field(description="The event as it was published")
-    matched: list[Any] = Field(description="The conditions that held, with the event's values")
+    event: Any = Field(description="Event as it was published")
+    matched: list[Any] = Field(description="Conditions that held, with the event's values")
     bindings: dict[str, Any] = Field(
-        default_factory=dict, description="What the filter's variables were bound to; left out if it has none"
+        default_factory=dict, description="Values of the filter's variables; left out if it has none"
     )
     changes: list[ResultChangeForm] = Field(
-        default_factory=list, description="What the event changed in the content of a join; left out for filters"
+        default_factory=list, description="Changes of the content of a join; left out for filters"
     )
-    cursor: str = Field(description="Where to go on after this one")
+    cursor: str = Field(description="Cursor to continue after this notification")
 
 
 class NotificationPage(BaseModel):
-    """Notifications in the order asked for. `cursor` is where the next poll goes on; `more`: there may be some."""
+    """Page of notifications in the requested order. `cursor` continues the poll; `more`: there may be more now."""
 
     notifications: list[NotificationForm]
     cursor: str
@@ -331,11 +331,11 @@ class NotificationPage(BaseModel):
 
 
 class DeadLetterForm(BaseModel):
-    """An event that could not be read, or a notification that could not be delivered."""
+    """Dead letter: an event that could not be read, or a notification that could not be delivered."""
 
     id: int
     kind: Literal["event", "delivery"]
-    subject: str = Field(description="The event's id, or the subscription's")
+    subject: str = Field(description="Id of the event, or of the subscription")
     reason: str
     body: str
     detail: dict[str, Any]
@@ -343,13 +343,13 @@ class DeadLetterForm(BaseModel):
 
 
 class DeadLetterPage(BaseModel):
-    """Dead letters in the order asked for; `next` is the `after` of the page after this one."""
+    """Page of dead letters in the requested order; `next` is the `after` of the next page."""
 
     dead_letters: list[DeadLetterForm]
     next: int | None
 
 
 class Replayed(BaseModel):
-    """Result of sending a dead letter again."""
+    """Result of a dead letter's replay."""
 
     delivered: Literal[True]

@@ -1,4 +1,4 @@
-"""API keys: made, listed and revoked by administrators."""
+"""Routes for API keys: create, list and revoke, for administrators."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EXAMPLE: Final[dict[str, Any]] = {
 
 
 class NewKeyForm(BaseModel):
-    """A key to be made."""
+    """Request for a key."""
 
     model_config = ConfigDict(
         extra="forbid", json_schema_extra={"examples": [{"name": "auction house", "roles": ["publish"]}]}
@@ -39,7 +39,7 @@ class NewKeyForm(BaseModel):
 
 
 class KeyForm(BaseModel):
-    """A key without its secret."""
+    """Key without its secret."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
@@ -51,7 +51,7 @@ class KeyForm(BaseModel):
 
 
 class CreatedKey(KeyForm):
-    """A key with its secret, which is shown this once."""
+    """Created key with its secret, which is shown this once."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{**_EXAMPLE, "secret": "tk_9f86d081884c7d65_..."}]})
 
@@ -59,16 +59,16 @@ class CreatedKey(KeyForm):
 
 
 class RevokedKey(BaseModel):
-    """A key that was just revoked."""
+    """Key that was just revoked."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"id": "9f86d081884c7d65", "paused": 3}]})
 
     id: str
-    paused: int = Field(description="How many of its subscriptions were active, and are paused from now on")
+    paused: int = Field(description="Number of its subscriptions that were active and are paused now")
 
 
 class KeyList(BaseModel):
-    """All keys, the revoked ones included."""
+    """All keys, revoked ones included."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [_EXAMPLE]}]})
 
@@ -79,18 +79,18 @@ class KeyList(BaseModel):
     "",
     status_code=201,
     operation_id="create_key",
-    summary="Make a key",
+    summary="Create a key",
     responses=responses(400, 401, 403, 413, 422, 503),
 )
 def create_key(form: NewKeyForm, caller: Administrator, service: Serving) -> CreatedKey:
-    """The answer has the secret, which is not shown again."""
+    """Creates a key. The answer has its secret, which is not shown again."""
     key, secret = service.store.keys.create(form.name, form.roles)
     return CreatedKey(**_shown(key).model_dump(), secret=secret)
 
 
 @router.get("", operation_id="list_keys", summary="List keys", responses=responses(401, 403, 422, 503))
 def list_keys(caller: Administrator, service: Serving) -> KeyList:
-    """All keys, without their secrets."""
+    """Lists all keys, without their secrets."""
     return KeyList(items=[_shown(key) for key in service.store.keys.list()])
 
 
@@ -101,7 +101,8 @@ def list_keys(caller: Administrator, service: Serving) -> KeyList:
     responses=responses(401, 403, 404, 422, 503),
 )
 async def revoke_key(id: Id, caller: Administrator, service: Serving) -> RevokedKey:
-    """Revokes a key. It opens nothing from now on, its subscriptions are paused, and nothing more is sent for them.
+    """Revokes a key. The key grants nothing from now on; its subscriptions are paused, and their notifications held
+    back.
 
     An administrator finds them by `owner`, and can resume or cancel each, or give it to another key.
     """

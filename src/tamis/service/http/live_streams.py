@@ -1,4 +1,6 @@
-"""Notifications over a WebSocket: one message each."""
+"""Live streams of notifications: WebSocket messages, server-sent events (SSE), and Uvicorn's WebSocket protocol with
+its own errors handled.
+"""
 
 from __future__ import annotations
 
@@ -36,11 +38,11 @@ Delivered = Callable[[Sequence[Notification]], None]
 
 
 class _SaidMore(Exception):  # noqa: N818 - reads as what happened
-    """The other side said something that nobody asked for."""
+    """The client sent a message that is not expected."""
 
 
 async def serve_socket(socket: WebSocket, cursor: str | None, listen: Listen, delivered: Delivered) -> None:
-    """Sends what a feed has to say until either side ends.
+    """Sends a feed's notifications until either side closes.
 
     Without a cursor in the address, the first message may be `{"cursor": "…"}`; if none comes soon, the feed begins
     where it does by itself. Whoever says anything else is hung up on: there is no rate for what comes over a socket.
@@ -61,7 +63,7 @@ async def serve_socket(socket: WebSocket, cursor: str | None, listen: Listen, de
 
 
 async def refuse_socket(socket: WebSocket, reason: str) -> None:
-    """There is no room for one more."""
+    """Refuses a socket where the server has no room for another reader."""
     await socket.accept()
     await _close(socket, _LATER, reason)
 
@@ -120,7 +122,7 @@ async def _close(socket: WebSocket, code: int, reason: str) -> None:
         await socket.close(code, reason.encode()[:120].decode(errors="ignore"))
 
 
-# Notifications as server-sent events.
+# Server-sent events.
 
 MEDIA_TYPE: Final = "text/event-stream"
 RETRY_MILLISECONDS: Final = 2_000
@@ -129,7 +131,7 @@ _HEARTBEAT: Final = b":\n\n"
 
 
 class EventStream(StreamingResponse):
-    """Server-sent events of a feed, for as long as anybody listens. The feed is open only while this is being sent."""
+    """Server-sent events of a feed, until the client disconnects. The feed is open only while this is being sent."""
 
     media_type = MEDIA_TYPE
 
@@ -153,7 +155,7 @@ class EventStream(StreamingResponse):
 async def events(
     listening: AbstractAsyncContextManager[Feed], heartbeat: float, delivered: Callable[[Sequence[Notification]], None]
 ) -> AsyncGenerator[bytes, None]:
-    """The stream in pieces: what has come together is sent together; a comment where nothing comes for a while."""
+    """Stream in pieces: notifications that came together are sent together; comments keep an idle connection open."""
     yield b"retry: %d\n\n" % RETRY_MILLISECONDS
     async with listening as feed:
         while True:
@@ -176,7 +178,7 @@ async def events(
 
 
 def written(notifications: Sequence[Notification], wide: bool) -> bytes:
-    """Notifications as events whose ids are their cursors, so that Last-Event-ID is where to go on."""
+    """Notifications as server-sent events whose ids are their cursors, so that Last-Event-ID resumes the stream."""
     if any(one.notice is not None for one in notifications):
         return b"".join([_named(one) + written([replace(one, notice=None)], wide) for one in notifications])
     if wide:
@@ -185,21 +187,21 @@ def written(notifications: Sequence[Notification], wide: bool) -> bytes:
 
 
 def _named(notification: Notification) -> bytes:
-    """The name of an event that is no match, so that those who listen for matches are not given it."""
+    """Name of an event that is no match, so that listeners for matches do not receive it."""
     return b"" if notification.notice is None else b"event: %b\n" % orjson.loads(notification.notice)["type"].encode()
 
 
-# The WebSocket protocol of the server: what strangers say over it, or are refused, leaves nothing in the log.
+# WebSocket protocol of the server: client messages and refused handshakes leave nothing in the log.
 
 _LOG: Final = logging.getLogger("tamis.service.sockets")
-# Uvicorn notes each socket with its query, which may hold a key or a ticket.
+# Uvicorn logs each socket with its query, which may hold a key or a ticket.
 _LOG.setLevel(logging.WARNING)
 
 _NO_TEXT: Final = 1007  # the close code for bytes that are no UTF-8
 
 
 class SocketProtocol(WebSocketsSansIOProtocol):
-    """Uvicorn's protocol, which by itself takes a refusal for a fault of the application, and bad text for its own."""
+    """Uvicorn's protocol, changed: by itself it logs a refusal as an application error, and bad text as its own."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)

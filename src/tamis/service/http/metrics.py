@@ -1,4 +1,7 @@
-"""Prometheus metrics. One registry an application, so that several can live in one process."""
+"""Prometheus metrics of the server, rates and latency of the last minutes, and the store's counts behind the gauges.
+
+One registry per application, so that several can live in one process.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +26,22 @@ _LATENCY_SECONDS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 6
 
 _COUNTED_OF_OPERATORS = {
     "calls": "Calls of the operator",
-    "evaluations": "Events that the operator was asked about",
+    "evaluations": "Evaluations of the operator, one per event",
     "held": "Evaluations that held",
     "unknown": "Evaluations without an answer, for any reason",
     "failures": "Evaluations that failed",
-    "timeouts": "Evaluations that took too long",
+    "timeouts": "Evaluations that timed out",
     "seconds": "Time spent in calls",
 }
 
-# When a counter began is no number that anybody asks for, and there would be one for each.
+# No `_created` samples: nobody reads them, and there would be one for each counter.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
-class Totals:
-    """A counter whose totals are kept elsewhere: it shows what it was last set to, under a name that ends in `_total`.
+class MirroredCounter:
+    """Counter whose total is kept elsewhere: exposes the value last set, under a name that ends in `_total`.
 
-    Where they begin anew, as those of a process that was started again do, Prometheus takes it for that.
+    A total that starts again from 0, as that of a restarted process, is a counter reset to Prometheus.
     """
 
     def __init__(self, name: str, about: str, registry: CollectorRegistry, labels: tuple[str, ...] = ()) -> None:
@@ -49,11 +52,11 @@ class Totals:
         registry.register(self)
 
     def set(self, total: float, *labels: str) -> None:
-        """The total as it is now."""
+        """Sets the total."""
         self._totals[labels] = total
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        """As the registry asks for it."""
+        """Samples for the registry."""
         family = CounterMetricFamily(self._name, self._about, labels=self._labels)
         for labels, total in self._totals.copy().items():
             family.add_metric(labels, total)
@@ -61,7 +64,7 @@ class Totals:
 
 
 class _Knowable:
-    """A gauge that is not always known. What is unknown has no sample: a 0 would be believed, and NaN spoils sums."""
+    """Gauge that is not always known. An unknown value has no sample: a 0 would be believed, and NaN spoils sums."""
 
     def __init__(self, name: str, about: str, *, registry: CollectorRegistry) -> None:
         self._name = name
@@ -70,11 +73,11 @@ class _Knowable:
         registry.register(self)
 
     def set(self, value: float | None) -> None:
-        """None: it cannot be told."""
+        """Sets the value; None: not known."""
         self._value = value
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """As the registry asks for it."""
+        """Samples for the registry."""
         family = GaugeMetricFamily(self._name, self._about)
         if self._value is not None:
             family.add_metric((), self._value)
@@ -94,58 +97,58 @@ class Metrics:
             buckets=_REQUEST_SECONDS,
             registry=registry,
         )
-        self.published = Counter("tamis_events_published", "Events that came in", registry=registry)
-        self.accepted = Counter("tamis_events_accepted", "Events put on the log", registry=registry)
+        self.published = Counter("tamis_events_published", "Events received", registry=registry)
+        self.accepted = Counter("tamis_events_accepted", "Events accepted on the log", registry=registry)
         self.refused = Counter("tamis_events_refused", "Events refused at the door", registry=registry)
         self.ignored = Counter(
             "tamis_attributes_ignored",
-            "Unknown attributes that were ignored, each once for each event accepted with it",
+            "Unknown attributes ignored, counted once per event",
             registry=registry,
         )
-        self.repeated = Counter(
-            "tamis_events_repeated", "Events that came again under an idempotency key", registry=registry
-        )
+        self.repeated = Counter("tamis_events_repeated", "Events deduplicated by an idempotency key", registry=registry)
         self.batches = Counter("tamis_batches", "Micro-batches matched", registry=registry)
-        self.matched_events = Counter("tamis_events_matched", "Events that went through matching", registry=registry)
+        self.matched_events = Counter(
+            "tamis_events_matched", "Events matched against the subscriptions", registry=registry
+        )
         self.matches = Counter("tamis_matches", "Pairs of an event and a subscription it satisfies", registry=registry)
-        self.dead = Counter("tamis_events_dead", "Events found illegible in matching", registry=registry)
+        self.dead = Counter("tamis_events_dead", "Invalid events found in matching (dead letters)", registry=registry)
         self.batch_seconds = Histogram(
-            "tamis_batch_seconds", "How long a micro-batch took", buckets=_LATENCY_SECONDS, registry=registry
+            "tamis_batch_seconds", "Duration of a micro-batch", buckets=_LATENCY_SECONDS, registry=registry
         )
         self.latency = Histogram(
             "tamis_match_latency_seconds",
-            "From an event's acceptance until its matches can be read",
+            "Latency from an event's acceptance until its matches can be read",
             buckets=_LATENCY_SECONDS,
             registry=registry,
         )
-        self.lag = _Knowable("tamis_lag_events", "Events on the log that are not matched yet", registry=registry)
-        self.subscriptions = _Knowable(
-            "tamis_subscriptions_active", "Subscriptions that are matched", registry=registry
+        self.lag = _Knowable("tamis_lag_events", "Lag: events on the log that are not matched yet", registry=registry)
+        self.subscriptions = _Knowable("tamis_subscriptions_active", "Active subscriptions", registry=registry)
+        self.listeners = Gauge("tamis_listeners", "Listeners by server-sent events and WebSocket", registry=registry)
+        self.delivered = MirroredCounter(
+            "tamis_deliveries", "Notifications acknowledged by webhooks and Kafka", registry
         )
-        self.listeners = Gauge("tamis_listeners", "Readers by server-sent events and WebSocket", registry=registry)
-        self.delivered = Totals("tamis_deliveries", "Notifications acknowledged by webhooks and Kafka", registry)
-        self.handed_out = Totals("tamis_notifications_read", "Notifications that subscribers have read", registry)
-        self.delivery_failures = Totals("tamis_delivery_failures", "Attempts at a delivery that failed", registry)
-        self.breakers_open = Gauge("tamis_breakers_open", "Endpoints that are not called for now", registry=registry)
+        self.handed_out = MirroredCounter("tamis_notifications_read", "Notifications read by subscribers", registry)
+        self.delivery_failures = MirroredCounter("tamis_delivery_failures", "Failed delivery attempts", registry)
+        self.breakers_open = Gauge("tamis_breakers_open", "Endpoints with an open circuit breaker", registry=registry)
         self.dead_letters = _Knowable("tamis_dead_letters", "Dead letters kept", registry=registry)
-        self.operator_cost = _of_operators("cost", "What an evaluation costs, declared or learned", registry)
-        self.operator_selectivity = _of_operators("selectivity", "The share of evaluations that held, lately", registry)
-        self.operator_suspended = _of_operators("suspended", "1 while the operator is left alone", registry)
+        self.operator_cost = _of_operators("cost", "Cost of an evaluation, declared or learned", registry)
+        self.operator_selectivity = _of_operators("selectivity", "Share of evaluations that held, lately", registry)
+        self.operator_suspended = _of_operators("suspended", "1 while the operator is suspended", registry)
         self.operator_counts = {
-            name: Totals(f"tamis_operator_{name}", about, registry, ("operator",))
+            name: MirroredCounter(f"tamis_operator_{name}", about, registry, ("operator",))
             for name, about in _COUNTED_OF_OPERATORS.items()
         }
         self.pipeline_up = Gauge("tamis_pipeline_up", "1 while the pipeline runs", registry=registry)
         self.batch_busy = Gauge(
-            "tamis_batch_busy_seconds", "How long the micro-batch under way has been running", registry=registry
+            "tamis_batch_busy_seconds", "Running time of the micro-batch under way", registry=registry
         )
-        self.suspensions = Totals(
-            "tamis_subscriptions_suspended", "Subscriptions suspended, since they held up matching", registry
+        self.suspensions = MirroredCounter(
+            "tamis_subscriptions_suspended", "Subscriptions suspended for the matching time they took", registry
         )
-        self.pipeline_restarts = Totals("tamis_pipeline_restarts", "Restarts of the pipeline", registry)
+        self.pipeline_restarts = MirroredCounter("tamis_pipeline_restarts", "Restarts of the pipeline", registry)
 
     def operator(self, name: str, fared: Fared) -> None:
-        """Counts of one operator."""
+        """Sets the counts of one operator."""
         self.operator_suspended.labels(name).set(fared.suspended)
         for gauge, known in ((self.operator_cost, fared.cost), (self.operator_selectivity, fared.selectivity)):
             if known is not None:
@@ -154,7 +157,7 @@ class Metrics:
             totals.set(getattr(fared.tally, counted), name)
 
     def text(self) -> bytes:
-        """All of it in Prometheus' text form."""
+        """All metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
 
@@ -162,7 +165,7 @@ def _of_operators(name: str, about: str, registry: CollectorRegistry) -> Gauge:
     return Gauge(f"tamis_operator_{name}", about, ("operator",), registry=registry)
 
 
-# What happens a second, and how late: the recent past of the server, for its status.
+# Meter: rates and latency of the last minutes, for the status.
 
 Counted = Literal["published", "matched", "delivered", "refused", "events_matched"]
 
@@ -174,7 +177,7 @@ _AWAITED: Final = 20_000  # publishes
 
 
 class Meter:
-    """Counts by second for five minutes, and how long the last minute's publishes took to be matched.
+    """Counts per second for five minutes, and latencies from accepted to matched for the last minute's publishes.
 
     `_awaited` has the publishes that are not known to be matched, by partition of the log: the number after the last
     event, and when it was accepted. Used by the event loop's thread only.
@@ -190,7 +193,7 @@ class Meter:
         self._newest: dict[int, int] = {}  # the number after the last event accepted here
 
     def count(self, what: Counted, number: int) -> None:
-        """So many more, just now."""
+        """Adds to the current second's count."""
         if not number:
             return
         second = int(self._clock())
@@ -201,12 +204,14 @@ class Meter:
         self._totals[what] = self._totals.get(what, 0) + number
 
     def accepted(self, end: int, partition: int = 0) -> None:
-        """Events up to this number of a partition, which is not among them, were accepted just now."""
+        """Notes that events up to this number of a partition, exclusive, were accepted just now."""
         self._awaited.setdefault(partition, deque(maxlen=_AWAITED)).append((end, self._clock()))
         self._newest[partition] = max(self._newest.get(partition, 0), end)
 
     def matched(self, ends: Mapping[int, int]) -> list[float]:
-        """Events up to these numbers are matched: how many seconds each publish among them had to wait for it."""
+        """Notes that events up to these numbers are matched; returns the latency of each publish among them, in
+        seconds.
+        """
         now = self._clock()
         waited = []
         for partition, end in ends.items():
@@ -217,7 +222,7 @@ class Meter:
         return waited
 
     def await_nothing(self) -> None:
-        """Another service matches what is accepted here, and will not tell when."""
+        """Stops waiting: another service matches these events, and will not report when."""
         self._awaited.clear()
 
     def unmatched(self, ends: Mapping[int, int]) -> int | None:
@@ -227,20 +232,20 @@ class Meter:
         return sum(max(0, newest - ends.get(partition, 0)) for partition, newest in self._newest.items())
 
     def total(self, what: Counted) -> int:
-        """Number since the start."""
+        """Total since the start."""
         return self._totals.get(what, 0)
 
     def rate(self, what: Counted) -> float:
-        """Number a second, over the last ten whole seconds."""
+        """Rate per second, over the last ten whole seconds."""
         now = self._clock()
         last = int(now) - 1
         found = sum(counts.get(what, 0) for second, counts in self._seconds if last - _WINDOW < second <= last)
         return found / max(1.0, min(_WINDOW, now - self._started))
 
     def latency(self, share: float) -> float | None:
-        """Seconds from accepted to matched that so large a share of the last minute's publishes stays under.
+        """Quantile of the seconds from accepted to matched, over the last minute's publishes.
 
-        None if there were none: what was slow once, such as the start, is not held against the server for ever.
+        None if there were none: a slow start is not held against the server for ever.
         """
         since = self._clock() - _LATENCY_WINDOW
         while self._latencies and self._latencies[0][0] < since:
@@ -256,13 +261,13 @@ class Meter:
         return self._clock() - self._started
 
 
-# Gauges and totals that are read when somebody asks.
+# Gauges and totals that are computed on request.
 
 _STATES: Final[tuple[State, ...]] = ("active", "paused", "suspended", "expired", "cancelled")
 
 
 def matched_ends(batch: Batch) -> dict[int, int]:
-    """The log's number after the last event that is matched, by partition; empty while that cannot be told.
+    """Number after the last matched event of each partition of the log; empty while not known.
 
     `processed` is where the batch began: only what is before it could not come again after a crash.
     """
@@ -273,7 +278,7 @@ def matched_ends(batch: Batch) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of the store: subscriptions in each state, dead letters, and the newest revision of subscriptions."""
+    """Counts of the store: subscriptions by state, dead letters, and the newest revision of subscriptions."""
 
     subscriptions: dict[str, int]
     dead_letters: int
@@ -281,7 +286,7 @@ class Counts:
 
 
 def counted(store: Store) -> Counts:
-    """Asks the store, so not in the event loop."""
+    """Reads the counts from the store: not for the event loop."""
     return Counts(
         {state: store.subscriptions.count(None, state) for state in _STATES},
         store.dead_letters.count(),
@@ -290,7 +295,7 @@ def counted(store: Store) -> Counts:
 
 
 def lag(service: Service) -> int | None:
-    """Events on the log that are not matched yet; None while that cannot be told.
+    """Number of events on the log that are not matched yet; None while not known.
 
     What a service that matches no more heard last grows old: where it does not run here, another one matches.
     """
@@ -306,7 +311,7 @@ def lag(service: Service) -> int | None:
 
 
 def observe(service: Service, counts: Counts | None) -> None:
-    """Sets what is counted elsewhere; without `counts`, what the store has is not there."""
+    """Sets the metrics that are kept elsewhere; without `counts`, those of the store are left out."""
     metrics, pipeline = service.metrics, service.supervisor.status()
     metrics.pipeline_up.set(pipeline.state == "running")
     metrics.suspensions.set(pipeline.suspended)

@@ -1,4 +1,4 @@
-"""The network of brokers that the server is part of: its links, and what each carries."""
+"""Route for the status of the broker network that the server is part of: its links, and the traffic of each."""
 
 from __future__ import annotations
 
@@ -38,31 +38,31 @@ _LINK: Final[dict[str, Any]] = {
 
 
 class NetworkLinkForm(BaseModel):
-    """One link, since the server was started; in: from the neighbour, out: to it."""
+    """Link to a neighbour, counted since the server's start; in: from the neighbour, out: to it."""
 
     name: str
-    address: str | None = Field(description="For administrators, of a neighbour that is called from here")
+    address: str | None = Field(description="Address of a neighbour that this server connects to; for administrators")
     state: Literal["open", "connected", "down"]
-    in_use: bool = Field(description="False: it would close a circle, and waits until another link is taken away")
-    subscriptions_in: int = Field(description="Filters that the neighbour has told")
-    subscriptions_out: int = Field(description="Filters that the neighbour was told")
+    in_use: bool = Field(description="False: spare, since it would close a cycle; used if another goes down")
+    subscriptions_in: int = Field(description="Filters received from the neighbour")
+    subscriptions_out: int = Field(description="Filters sent to the neighbour")
     advertisements_in: int
     advertisements_out: int
     events_in: int
     events_out: int
     bytes_in: int
     bytes_out: int
-    unwanted: int = Field(description="Events that came, and nobody here or beyond wanted: what merging costs")
-    queue_events: int = Field(description="Events that wait until the neighbour has taken them")
+    unwanted: int = Field(description="Events received in vain: no subscription here or beyond matched")
+    queue_events: int = Field(description="Events queued for the neighbour")
     queue_bytes: int
     queue_full: bool
-    unsettled: int = Field(description="Changes of filters that not all beyond this link have applied yet")
+    unsettled: int = Field(description="Changes of filters not yet applied by all brokers beyond this link")
     sessions: int = Field(description="Connections so far")
-    resets: int = Field(description="Connections ended because an answer was late")
+    resets: int = Field(description="Connections closed because an answer was late")
 
 
 class NetworkForm(BaseModel):
-    """The server's own broker and its links; `linked` is False, and nothing else is told, where there is none."""
+    """Broker of the server and its links; without a network, `linked` is False and the rest is left out."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -83,15 +83,15 @@ class NetworkForm(BaseModel):
     linked: bool
     name: str | None = None
     policy: str | None = None
-    brokers: int = Field(default=0, description="Of the whole network, this one too")
+    brokers: int = Field(default=0, description="Number of brokers in the network, including this one")
     links: list[NetworkLinkForm] = []
-    dead_letters: int = Field(default=0, description="Events that did not fit into a queue, ever")
-    error: str | None = Field(default=None, description="For administrators: what does not work just now")
+    dead_letters: int = Field(default=0, description="Number of events dropped from full queues since the first start")
+    error: str | None = Field(default=None, description="Current error; for administrators")
 
 
-@router.get("", operation_id="network", summary="Links to other services", responses=responses(401, 403, 422, 503))
+@router.get("", operation_id="network", summary="Get the network's status", responses=responses(401, 403, 422, 503))
 async def network(caller: Subscriber, service: Serving) -> NetworkForm:
-    """The network of brokers that the server is part of, and what each of its links carries."""
+    """Status of the broker network: the server's broker, and the traffic of each of its links."""
     if service.bridge is None:
         return NetworkForm(linked=False)
     told = await run_in_threadpool(service.bridge.status)

@@ -1,4 +1,6 @@
-"""The ways to read notifications: polling, server-sent events, WebSocket."""
+"""Routes to read notifications (polling, server-sent events, WebSocket) of one subscription or many, and checks of the
+readers and their places.
+"""
 
 from __future__ import annotations
 
@@ -42,18 +44,18 @@ AfterCursor = Annotated[
         examples=["3355443201"],
     ),
 ]
-LastEventId = Annotated[str | None, Header(max_length=40, description="The same, as browsers send it again")]
+LastEventId = Annotated[str | None, Header(max_length=40, description="Cursor, as browsers send it to reconnect")]
 Observe = Annotated[
     bool,
-    Query(description="For consoles and other onlookers: what is read is shown, and not counted as delivered"),
+    Query(description="Observer, such as a console: notifications read do not count as delivered"),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Somebody who reads one subscription; `subscribes` unless they only look on.
+    """Reader of one subscription; `subscribes` is False for an administrator who only looks on.
 
-    The subscriber is whoever has the ticket, or the key that owns the subscription. An administrator looks on.
+    The subscriber is the holder of the ticket, or the key that owns the subscription.
     """
 
     subscription: Subscription
@@ -62,20 +64,20 @@ class Reader:
     admitted: Admitted
 
     def took(self, notifications: Sequence[Notification]) -> None:
-        """Counts what a subscriber was given."""
+        """Counts notifications delivered to the subscriber."""
         if self.subscribes:
             self.delivery.count_handed_out(len(notifications))
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderOfMany:
-    """Somebody who reads all subscriptions of a key, or everybody's; only what is their own is delivered to them."""
+    """Reader of all subscriptions of a key, or of everybody's; only their own count as delivered."""
 
     owner: str | None
     delivery: Delivery
 
     def took(self, notifications: Sequence[Notification]) -> None:
-        """Counts what an owner was given."""
+        """Counts notifications delivered to their owner."""
         self.delivery.count_handed_out(sum(one.subscription.owner == self.owner for one in notifications))
 
 
@@ -106,12 +108,10 @@ async def poll_notifications(
     wait: Annotated[float, Query(ge=0, le=_LONGEST_WAIT, description="Seconds to wait for the first one")] = 0.0,
     order: Annotated[
         Literal["oldest", "newest"],
-        Query(
-            description="`newest`: the other way round, from the newest or from before the cursor, and without waiting"
-        ),
+        Query(description="`newest`: newest first, back from the cursor, without waiting"),
     ] = "oldest",
 ) -> Response:
-    """Notifications after the cursor, oldest first; those of an expired subscription until they are swept away."""
+    """Polls notifications after the cursor, oldest first; an expired subscription's until they are swept away."""
     found = reader.subscription
     if found.state == "cancelled":
         raise _ended("cancelled")
@@ -138,7 +138,7 @@ def _answer(polled: Polled) -> Response:
 @router.get(
     "/subscriptions/{id}/stream",
     operation_id="stream_notifications",
-    summary="Follow a subscription by server-sent events",
+    summary="Stream a subscription's notifications (SSE)",
     response_class=StreamingResponse,
     responses={**_STREAM, **responses(401, 404, 410, 422, 503)},
 )
@@ -149,7 +149,7 @@ async def stream_notifications(
     cursor: AfterCursor = None,
     last_event_id: LastEventId = None,
 ) -> EventStream:
-    """Notifications as they come. The id of an event is its cursor: a lost connection goes on with Last-Event-ID."""
+    """Streams notifications as server-sent events. Each id is a cursor: Last-Event-ID resumes a lost connection."""
     _require_listenable(reader.subscription)
     place = _checked(last_event_id or cursor)
     _require_room(service, caller)
@@ -160,7 +160,7 @@ async def stream_notifications(
 @router.get(
     "/stream",
     operation_id="stream_all",
-    summary="Follow all of a key's subscriptions by server-sent events",
+    summary="Stream the notifications of all of a key's subscriptions (SSE)",
     response_class=StreamingResponse,
     responses={**_STREAM, **responses(401, 422, 503)},
 )
@@ -169,10 +169,10 @@ async def stream_all(
     service: Serving,
     cursor: AfterCursor = None,
     last_event_id: LastEventId = None,
-    mine: Annotated[bool, Query(description="For administrators: only the key's own, not everybody's")] = False,
+    mine: Annotated[bool, Query(description="For administrators: only the key's own ones, not everybody's")] = False,
     observe: Observe = False,
 ) -> EventStream:
-    """Notifications of every subscription of the key, or of everybody's for an administrator, from now on."""
+    """Streams notifications of all subscriptions of the key, or of everybody's for an administrator, from now on."""
     place = _checked(last_event_id or cursor)
     _require_room(service, caller)
     listening = _placed(
@@ -186,7 +186,7 @@ async def stream_all(
 async def socket_notifications(
     socket: WebSocket, caller: Opening, reader: Reading, service: Serving, cursor: AfterCursor = None
 ) -> None:
-    """Notifications over a WebSocket, a message each; `{"cursor": "…"}` may be the first message."""
+    """Sends notifications over a WebSocket, a message each; `{"cursor": "…"}` may be the first message."""
     found = reader.subscription
     _require_listenable(found)
     place, delivery = _checked(cursor), service.delivery
@@ -210,7 +210,7 @@ async def socket_all(
     mine: bool = False,
     observe: Observe = False,
 ) -> None:
-    """All of the key's subscriptions over a WebSocket."""
+    """Sends notifications of all of the key's subscriptions over a WebSocket."""
     owner, place, delivery = _whose(caller, mine), _checked(cursor), service.delivery
     reader = _reader_of_many(service, caller, observe)
     admitted = Admitted(caller.owner)
@@ -231,7 +231,7 @@ def _reader_of_many(service: Service, caller: Caller, observe: bool) -> ReaderOf
 
 
 def _checked(cursor: str | None) -> str | None:
-    """The cursor, if it is one; an empty one is none."""
+    """Cursor, if it is valid; an empty one is none."""
     if not cursor:
         return None
     if cursor != "latest":
@@ -243,7 +243,7 @@ def _checked(cursor: str | None) -> str | None:
 
 
 def _whose(caller: Caller, mine: bool) -> str | None:
-    """Owner of the subscriptions followed: the key, or everybody (None) for an administrator."""
+    """Owner of the followed subscriptions: the key, or everybody (None) for an administrator."""
     if caller.key is None:
         detail = "following all subscriptions needs an API key; one made without a key is followed by its ticket"
         raise Problem(401, "key", detail, headers={"WWW-Authenticate": "Bearer"})
@@ -265,7 +265,7 @@ def _require_room(service: Service, caller: Caller) -> None:
 
 @asynccontextmanager
 async def _placed(service: Service, caller: Caller, listening: AbstractAsyncContextManager[F]) -> AsyncIterator[F]:
-    """A feed that takes one of the caller's places for readers while it is open."""
+    """Feed that takes one of the caller's places for readers while it is open."""
     if not service.readers.has_room(caller.claimant):
         raise TooManyListeners(_FULL)
     with service.readers.place(caller.claimant):

@@ -1,4 +1,4 @@
-"""The operators that filters may call here, and how they fare."""
+"""Routes for operators: those that filters may call, with their signatures, costs and health."""
 
 from __future__ import annotations
 
@@ -50,46 +50,46 @@ class ParameterForm(BaseModel):
     """Parameter of a call; `repeated`: there, and in any number of places after it."""
 
     name: str
-    kind: str = Field(description="Of which type: integer, float, string, boolean, timestamp, or any")
-    variable: bool = Field(description="Whether a variable may stand there")
+    kind: str = Field(description="Type: integer, float, string, boolean, timestamp, or any")
+    variable: bool = Field(description="True if it may be a variable")
     optional: bool
     repeated: bool
-    choices: list[str] = Field(description="All the strings that may be given; empty: any")
+    choices: list[str] = Field(description="Allowed strings; empty: any")
 
 
 class OperatorForm(BaseModel):
-    """An operator. What is counted was counted in matching, since the server was started; see `unknown` in the docs."""
+    """Operator. Its counts are those of matching, since the server's start; see `unknown` in the docs."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     name: str
-    signature: str = Field(description="How it is called; ? where a variable may stand")
+    signature: str = Field(description="Signature; ? where a variable may stand")
     parameters: list[ParameterForm]
-    reads: list[str] = Field(description="The attributes that it looks at; `*`: the whole event")
+    reads: list[str] = Field(description="Attributes that it reads; `*`: the whole event")
     version: str
     about: str
-    batch: bool = Field(description="Whether it takes many events at a time")
-    time_limit: float | None = Field(description="Seconds that a call may take")
-    cost: float | None = Field(description="What an evaluation costs; None: not known yet")
-    cost_learned: bool = Field(description="Whether the cost is learned, in milliseconds, and not declared")
-    selectivity: float | None = Field(description="The share of evaluations that held, lately, or as declared")
-    selectivity_learned: bool = Field(description="Whether the selectivity was observed, and is not as declared")
-    predicates: int = Field(description="In how many different forms subscriptions call it")
-    suspended: bool = Field(description="Whether it is left alone for now, after too many time-outs")
+    batch: bool = Field(description="True if it takes batches of events")
+    time_limit: float | None = Field(description="Time limit of a call, in seconds")
+    cost: float | None = Field(description="Cost of an evaluation; null: not known yet")
+    cost_learned: bool = Field(description="True if the cost is learned, in milliseconds, and not declared")
+    selectivity: float | None = Field(description="Share of evaluations that held, lately, or as declared")
+    selectivity_learned: bool = Field(description="True if the selectivity was observed, and is not as declared")
+    predicates: int = Field(description="Number of distinct calls in subscriptions")
+    suspended: bool = Field(description="True while it is not called, after too many time-outs")
     calls: int
-    evaluations: int = Field(description="Events that it was asked about")
+    evaluations: int = Field(description="Number of evaluations, one per event")
     held: int
     unknown: int = Field(description="Evaluations without an answer, for any reason")
-    failures: int = Field(description="Of these: by an exception, or an answer that makes no sense")
+    failures: int = Field(description="Of these: by an exception, or an invalid answer")
     timeouts: int
     skipped: int = Field(description="Of these: because it was suspended")
     absent: int = Field(description="Of these: because the event lacks what it reads")
     seconds: float = Field(description="Time spent in calls")
-    last_failure: str | None = Field(None, description="For administrators")
+    last_failure: str | None = Field(None, description="Last failure; for administrators")
 
 
 class OperatorList(BaseModel):
-    """All operators that are offered, by name."""
+    """Operators offered, by name."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"items": [_EXAMPLE]}]})
 
@@ -99,11 +99,11 @@ class OperatorList(BaseModel):
 @router.get(
     "",
     operation_id="list_operators",
-    summary="List the operators",
+    summary="List operators",
     responses=responses(401, 403, 422, 503),
 )
 def list_operators(caller: Subscriber, service: Serving) -> OperatorList:
-    """Operators that filters may call, their costs and health. Counts are known where matching runs."""
+    """Lists the operators that filters may call, with cost and health. Counts are known where matching runs."""
     resolved = service.offering.resolved(service.schema)
     return OperatorList(items=[_shown(service, resolved[name], caller.administers) for name in sorted(resolved)])
 
@@ -111,13 +111,13 @@ def list_operators(caller: Subscriber, service: Serving) -> OperatorList:
 @router.get(
     "/{name}",
     operation_id="get_operator",
-    summary="Look at an operator",
+    summary="Get an operator",
     responses=responses(401, 403, 404, 422, 503),
 )
 def get_operator(
     name: Annotated[str, Path(max_length=200, examples=["mob_pattern"])], caller: Subscriber, service: Serving
 ) -> OperatorForm:
-    """One of those that are offered."""
+    """Returns one of the operators that filters may call."""
     resolved = service.offering.resolved(service.schema).get(name)
     if resolved is None:
         raise not_found("operator")

@@ -1,7 +1,8 @@
-"""A server for this machine only answers to this machine's names.
+"""Guards before any route: allowed host names (against DNS rebinding), the caller's address, and limits of request
+heads.
 
 A page of any site can have its own name resolve to 127.0.0.1, and is then of one origin with a server there: the
-browser lets it publish, subscribe and read whatever needs no key. The name it asks for gives it away.
+browser lets it publish, subscribe and read whatever needs no key. The host name that it asks for gives it away.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ _LOCAL: Final = re.compile(
 
 
 class KnownHost:
-    """Refuses requests whose Host is a name other than localhost. Addresses are no names, and cannot be turned."""
+    """Middleware that refuses requests whose Host is a name other than localhost. Addresses are no names, and cannot be
+    rebound.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -45,7 +48,7 @@ class KnownHost:
         return not host or _LOCAL.fullmatch(host.lower()) is not None
 
 
-# Origins of requests: the addresses that count as one caller.
+# Addresses under which callers are counted.
 
 _PORT: Final = re.compile(r"\[(.+)\](?::\d+)?|(\d+(?:\.\d+){3}):\d+")  # as some proxies hand addresses on
 _TRANSLATED: Final = IPv6Network("64:ff9b::/96")
@@ -55,9 +58,9 @@ _SUBSCRIBER: Final = 64  # bits of an IPv6 address that a provider gives one sub
 
 @lru_cache(4_096)
 def origin(address: str) -> str:
-    """Address under which a caller is counted: IPv4 by itself, IPv6 with all of its /64, all of one host.
+    """Address under which a caller is counted: an IPv4 address, or the /64 of an IPv6 address, which is one host's.
 
-    An IPv6 address that stands for one of IPv4 is that one.
+    An IPv6 address that embeds an IPv4 address counts as that one.
     """
     found = _PORT.fullmatch(address)
     try:
@@ -81,7 +84,7 @@ def _as_ipv4(ip: IPv6Address) -> IPv4Address | None:
     return IPv4Address(int(ip) & 0xFFFFFFFF) if ip in _TRANSLATED else None
 
 
-# How large and how slow the head of a request may be: its first line and its headers; and what nobody reads of it.
+# Limits of a request's head (its first line and headers), of size and time, and of bodies that nobody reads.
 
 _REFUSAL: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
@@ -94,7 +97,7 @@ _DETAIL: Final = (
 
 
 class HeadLimit(HttpToolsProtocol):
-    """Uvicorn's protocol, which by itself waits for a head for ever, and keeps as much of one as is sent.
+    """Uvicorn's protocol with limits for heads: by itself it waits for ever, and buffers whatever is sent.
 
     `_kept` counts what came since the last byte of a body was handed on, or a head was complete: the parser holds all
     of it. What follows a chunked body (trailers) counts like a head.

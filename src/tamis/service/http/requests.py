@@ -1,4 +1,4 @@
-"""Around every request: how long it took, who is told, and the headers that keep browsers careful."""
+"""Middleware and route class around every request: timing, access log, security headers, and strict JSON parsing."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ class Watching:
                 access_log.info("%s %s %r %d %.1f ms", client, scope["method"], scope["path"], status, seconds * 1e3)
 
 
-# Routes whose JSON bodies are read strictly, so that every reader downstream takes them and reads the same.
+# Strict JSON bodies, which every later reader parses alike.
 
 _LARGEST_FORM: Final = 4 << 20
 _DEEPEST_FORM: Final = DEEPEST + 20
 
 
 class StrictRequest(Request):
-    """A request whose body is read by the strict parser; Python's own would let through what cannot be answered."""
+    """Request whose body is parsed strictly; Python's own parser would accept values that cannot be answered."""
 
     async def json(self) -> Any:
         try:
@@ -89,7 +89,7 @@ class StrictRequest(Request):
 
 
 class FormRequest(StrictRequest):
-    """A request with a form, which is read no further than forms are long."""
+    """Request with a form, read no further than forms are long."""
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
         require_plain(self.scope)
@@ -109,10 +109,10 @@ def _too_large() -> Problem:
 
 
 class StrictRoute(APIRoute):
-    """A route that reads JSON strictly: `APIRouter(route_class=StrictRoute)`.
+    """Route that parses JSON strictly: `APIRouter(route_class=StrictRoute)`.
 
-    FastAPI reads a form before it asks the dependencies of its route. Here those that look at keys come first: a caller
-    who may not be there is not waited for.
+    FastAPI reads a form before it runs the dependencies of its route. Here the dependencies that check keys come first:
+    a caller without access is not waited for.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

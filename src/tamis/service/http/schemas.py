@@ -1,4 +1,4 @@
-"""The schema: what events look like here, and how it grows."""
+"""Routes for the schema (read, extend), and the schema file that a server starts with."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _FORM: Final[dict[str, Any]] = {
 
 
 class AttributeForm(BaseModel):
-    """An attribute that filters may name."""
+    """Attribute that filters may name."""
 
     name: str
-    domain: str = Field(description="The name of its domain")
-    kind: str = Field(description="What kind of domain that is")
-    multiple: bool = Field(description="Whether an event may have several values")
+    domain: str = Field(description="Name of its domain")
+    kind: str = Field(description="Kind of the domain")
+    multiple: bool = Field(description="True if an event may have several values")
 
 
 class SchemaForm(BaseModel):
-    """The schema in force. `attributes` are all that filters may name, those that CloudEvents carry (`ce.*`) too."""
+    """Schema in force. `attributes` are all that filters may name, including those of CloudEvents (`ce.*`)."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -57,7 +57,7 @@ class SchemaForm(BaseModel):
     form: dict[str, Any] = Field(serialization_alias="schema", description="The schema in its dict form")
     attributes: list[AttributeForm]
     event_types: list[str]
-    tables: list[str] = Field(default_factory=list, description="The event types whose events are rows, for joins")
+    tables: list[str] = Field(default_factory=list, description="Event types that are tables, for joins")
 
 
 class ExtensionForm(BaseModel):
@@ -77,7 +77,7 @@ class ExtensionForm(BaseModel):
     tables: dict[str, Any] = Field(default_factory=dict, max_length=1_000)
 
 
-@router.get("", operation_id="get_schema", summary="The schema in force", responses=responses(401, 403, 422, 503))
+@router.get("", operation_id="get_schema", summary="Get the schema", responses=responses(401, 403, 422, 503))
 def get_schema(caller: Reader, service: Serving) -> SchemaForm:
     """Schema that events and filters are checked against."""
     return _shown(service)
@@ -94,10 +94,10 @@ def get_schema(caller: Reader, service: Serving) -> SchemaForm:
     },
 )
 def extend_schema(form: ExtensionForm, caller: Administrator, service: Serving, response: Response) -> SchemaForm:
-    """Adds domains, attributes, event types, or optional attributes to event types: every valid event stays valid.
+    """Extends the schema by domains, attributes, event types, or optional attributes: every valid event stays valid.
 
-    `tables` makes tables of event types; what was published before is no row of them. An extension that adds nothing
-    is answered with 200, and the version stays.
+    `tables` makes tables of event types; earlier events are no rows of them. An extension that adds nothing is answered
+    with 200, and the version stays.
     """
 
     def larger(version: int, known: Schema) -> Schema:
@@ -133,16 +133,16 @@ def _shown(service: Service) -> SchemaForm:
     )
 
 
-# The schema file of a server's start, set against the schema that its store has.
+# Schema file at a server's start, merged with the schema of its store.
 
 _SHOWN: Final = 20
 
 
 def settle_schema(store: Store, path: Path | None) -> FollowedSchema:
-    """The store's schema, once it has all that the file says.
+    """Schema of the store, extended by what the file adds.
 
-    The file counts at the first start; later what it has more is added. What it lacks stays: it was added by other
-    means, or the file is an older one. Where the two contradict each other, `SchemaError` tells each place.
+    The first start takes the file as it is; later starts add what is new in it. What the file lacks stays: it was added
+    by other means, or the file is an older one. Where the two contradict each other, `SchemaError` lists the places.
     """
     followed = FollowedSchema(store)
     if path is not None:
@@ -161,7 +161,7 @@ def settle_schema(store: Store, path: Path | None) -> FollowedSchema:
 
 
 def _with_file(version: int, known: Schema, given: Schema, path: Path) -> Schema:
-    """The known schema, which the store has under this version, with all that the file's has more."""
+    """Known schema, stored under this version, extended by what the file adds."""
     found = known.difference(given)
     remedy = f"write them as version {version} has them (GET /v1/schema shows it), or use another --state or --store"
     if found.contradictions:

@@ -1,4 +1,4 @@
-"""Parts of one server, for the routes to use."""
+"""Parts of one running server for its routes, with probes, allowances of anonymous callers, and a cache of API keys."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tamis.service.worker import Supervisor
 
 
-# Questions to parts that may hang: one at a time, in a thread of its own, and not waited for for long.
+# Probes of parts that may hang: one at a time, in a thread of its own, with a time limit.
 
 T = TypeVar("T")
 
@@ -44,10 +44,10 @@ PATIENCE: Final = 2.0  # seconds
 
 
 class Probe(Generic[T]):
-    """A question to a part, for any number of callers at once. For one event loop at a time.
+    """Health check of a part, shared by all concurrent callers. For one event loop at a time.
 
-    Those who come while it is being asked get the same answer. So a part that hangs has one thread of its own, however
-    many callers come and give up, and takes none from those that serve requests.
+    Callers during a check get the same answer. So a part that hangs blocks one thread of its own, however many callers
+    come and give up, and none of those that serve requests.
     """
 
     def __init__(self, ask: Callable[[], T], patience: float = PATIENCE) -> None:
@@ -56,7 +56,7 @@ class Probe(Generic[T]):
         self._asked: asyncio.Future[T] | None = None
 
     async def answer(self) -> T:
-        """Answer of the part, or its error; a TimeoutError if it says nothing for some seconds."""
+        """Answer of the part, or its error; a TimeoutError after some seconds."""
         loop = asyncio.get_running_loop()
         if self._asked is None or self._asked.done() or self._asked.get_loop() is not loop:
             self._asked = self._begun(loop)
@@ -91,7 +91,7 @@ class Probe(Generic[T]):
         return asked
 
 
-# Allowances of callers without a key: how much may stand in the service for one address.
+# Allowances of callers without a key: the number of stored things per address.
 
 K = TypeVar("K", bound=Hashable)
 
@@ -103,7 +103,7 @@ _LOOKS_SECONDS: Final = 10.0  # between two looks at what one address still has,
 
 
 class Asks(Protocol):
-    """A caller: the key that things are kept under, or an address."""
+    """Protocol of a caller: the key that things are kept under, or an address."""
 
     @property
     def owner(self) -> str: ...
@@ -112,11 +112,11 @@ class Asks(Protocol):
 
 
 class Standing(Generic[K]):
-    """Things of one kind by the address that made them, each counted until it has ended.
+    """Counts stored things of one kind by the address that made them, until each has ended.
 
-    Callers without a key share one allowance in the store, which knows nothing of addresses. One address has half of
-    that at most; it is remembered here, as long as the process runs, and what was made before counts for nobody. Safe
-    from any thread.
+    Callers without a key share one allowance in the store, which knows no addresses. One address has half of that at
+    most; its things are remembered here as long as the process runs, and earlier ones count for nobody. Safe from any
+    thread.
     """
 
     def __init__(self, allowance: int, standing: Callable[[Collection[K]], Collection[K]]) -> None:
@@ -129,7 +129,7 @@ class Standing(Generic[K]):
 
     @contextmanager
     def one_more(self, caller: Asks) -> Iterator[Callable[[K], None] | None]:
-        """Room for one more, which is named once it is made; None: the caller has its share already.
+        """Reserves room for one more, named once it is made; None: the caller has reached its share.
 
         A key has an allowance of its own, which the store counts.
         """
@@ -173,7 +173,7 @@ class Standing(Generic[K]):
 
 
 class Allowances:
-    """Allowance of one address for each kind of thing that outlives the request that made it."""
+    """Allowance of one address for each kind of thing that outlives its request."""
 
     def __init__(self, store: Store, limits: LimitSettings) -> None:
         self.subscriptions = Standing[int](limits.subscriptions_per_key, lambda ids: store.subscriptions.active(ids))
@@ -181,7 +181,7 @@ class Allowances:
         self.backtests = Standing[str](BACKTESTS_UNDER_WAY, lambda ids: store.backtests.under_way(ids))
 
 
-# Keys found a moment ago, so that not every request asks the store.
+# Cache of API keys, so that not every request asks the store.
 
 LONGEST_SECRET: Final = 200
 
@@ -190,9 +190,9 @@ _REMEMBERED: Final = 10_000
 
 
 class KeyRing:
-    """Keys by the hash of their secret, each for two seconds. Used by the event loop's thread only.
+    """Cache of API keys by the hash of their secret, for two seconds each. Used by the event loop's thread only.
 
-    Only keys that were found are remembered: what is made a moment from now is found at once.
+    Only keys that were found are cached: a key made a moment from now is found at once.
     """
 
     def __init__(self, find: Callable[[str], Key | None], clock: Callable[[], float] = time.monotonic) -> None:
@@ -201,7 +201,7 @@ class KeyRing:
         self._known: dict[bytes, tuple[float, Key]] = {}
 
     async def find(self, secret: str) -> Key | None:
-        """The key of a secret; None if it is unknown, malformed or revoked."""
+        """Key of a secret; None if it is unknown, malformed or revoked."""
         if len(secret) > LONGEST_SECRET or not secret.isascii():
             return None
         digest = hashlib.sha256(secret.encode()).digest()
@@ -218,7 +218,7 @@ class KeyRing:
         return key
 
     def forget(self) -> None:
-        """Has every key looked up anew: one was revoked."""
+        """Clears the cache: a key was revoked."""
         self._known = {}
 
 
@@ -229,7 +229,7 @@ _LOG_SECONDS: Final = 1.5  # that a reader of the log waits for others
 
 
 class Service:
-    """The parts of a running server.
+    """Parts of a running server.
 
     Everything but the schema stays as it was made; `followed` is that, as it grows.
     """
@@ -273,10 +273,10 @@ class Service:
         self.followed = followed
 
     async def examine(self, who: Claimant, work: Callable[[], T]) -> T:
-        """Reads a filter, in a thread. A large one takes tenths of a second, so only a few at a time are at it.
+        """Parses a filter, in a thread. A large one takes tenths of a second, so only a few are parsed at a time.
 
-        The others wait: without that, they would hold up whoever looks up a key or reads a notification. What is done
-        with a filter once it is read is for `examiners`: it can take any time.
+        Others wait: without that, they would delay key lookups and polls. Evaluating a parsed filter is the
+        `examiners`' work: it can take any time.
         """
         async with self._examining.place(who):
             return await to_thread.run_sync(work, limiter=CapacityLimiter(1))
@@ -286,7 +286,7 @@ class Service:
         return {name: (one.cost, one.selectivity) for name, one in self.supervisor.status().operators.items()}
 
     async def recent_events(self, count: int) -> pa.Table:
-        """The log's newest records. A log that is away takes its time to say so: it holds up nobody else."""
+        """Newest records of the log. A log that is down takes its time to answer: the probe delays nothing else."""
         try:
             with fail_after(_LOG_SECONDS):
                 await self._log_readers.acquire()
@@ -300,23 +300,23 @@ class Service:
     def ignores_unknown(self, version: int) -> bool:
         """True if unknown attributes are no reason to refuse an event under this version of the schema.
 
-        Where nobody has given a schema, which is version 0, events may have any form: nothing of them is amiss.
+        Without a schema, which is version 0, events may have any form.
         """
         return not version or self.settings.unknown_attributes == "ignore"
 
     @property
     def schema(self) -> Schema:
-        """The serving schema as it is now."""
+        """Serving schema as it is now."""
         return self.followed.schema
 
     @property
     def schema_version(self) -> int:
-        """The number of the schema in the store."""
+        """Version of the schema in the store."""
         return self.followed.version
 
 
 async def current_service(connection: HTTPConnection) -> Service:
-    """The service that a request or socket came to."""
+    """Service that a request or socket came to."""
     service: Service = connection.app.state.service
     return service
 

@@ -1,4 +1,4 @@
-"""Status of the server, for its console."""
+"""Route for the server's status, shown by the console: rates, latency, lag, pipeline and delivery health."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Rates(BaseModel):
 
 
 class Totals(BaseModel):
-    """Since the server was started."""
+    """Totals since the server's start."""
 
     published: int
     matched: int
@@ -40,20 +40,22 @@ class Totals(BaseModel):
 
 
 class Latency(BaseModel):
-    """Milliseconds from an event's acceptance until its matches can be read, over the last minute's publishes."""
+    """Latency in milliseconds, from an event's acceptance until its matches can be read, over the last minute's
+    publishes.
+    """
 
     p50: float | None
     p99: float | None
 
 
 class Lag(BaseModel):
-    """Events on the log that are not matched yet."""
+    """Lag: events on the log that are not matched yet."""
 
     events: int | None
 
 
 class LastBatch(BaseModel):
-    """The newest micro-batch."""
+    """Newest micro-batch."""
 
     events: int
     matches: int
@@ -62,28 +64,28 @@ class LastBatch(BaseModel):
 
 
 class PipelineForm(BaseModel):
-    """The pipeline process."""
+    """Status of the pipeline process."""
 
     state: str
-    matcher: str = Field(description="The algorithm that finds the subscriptions of an event")
-    matcher_options: dict[str, Any] = Field(description="The matcher's own options, where they are not the usual ones")
-    schedule: str = Field(description="The order in which operators are called")
-    since: float = Field(description="Seconds since 1970")
+    matcher: str = Field(description="Matching algorithm")
+    matcher_options: dict[str, Any] = Field(description="Options of the matcher, except defaults")
+    schedule: str = Field(description="Evaluation order of operators")
+    since: float = Field(description="Start of the present state, in seconds since 1970")
     restarts: int
-    error: str | None = Field(description="Why it last failed; for administrators")
-    last_words: list[str] = Field(description="What it, or Java, wrote before it last failed; for administrators")
+    error: str | None = Field(description="Last error; for administrators")
+    last_words: list[str] = Field(description="Last output before the last failure; for administrators")
     batches: int
     events: int
     matches: int
     dead: int
-    revision: int = Field(description="The store's revision that it matches against")
+    revision: int = Field(description="Revision of the store's subscriptions that it matches")
     refused_subscriptions: int
     last_batch: LastBatch | None
-    busy_seconds: float = Field(description="How long the micro-batch under way has been running; 0 between batches")
+    busy_seconds: float = Field(description="Running time of the micro-batch under way; 0 between batches")
 
 
 class StatusForm(BaseModel):
-    """The server in numbers."""
+    """Status of the server."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -142,20 +144,20 @@ class StatusForm(BaseModel):
     totals: Totals
     latency: Latency
     lag: Lag
-    subscriptions: dict[str, int] = Field(description="How many in each state")
+    subscriptions: dict[str, int] = Field(description="Number in each state")
     dead_letters: int
-    revision: int = Field(description="The store's newest revision of subscriptions")
-    log: dict[str, int] | None = Field(description="What is on the event log; null while it does not answer")
+    revision: int = Field(description="Newest revision of the store's subscriptions")
+    log: dict[str, int] | None = Field(description="Size of the event log; null while it does not answer")
     pipeline: PipelineForm
     delivery: dict[str, Any] = Field(
-        description="Numbers of readers, webhooks and topics; for administrators also `endpoints`: those that have "
+        description="Counts of listeners, webhooks and topics; for administrators also `endpoints`: those that have "
         "failed of late, each with its breaker"
     )
 
 
-@router.get("", operation_id="status", summary="How the server is doing", responses=responses(401, 403, 422, 503))
+@router.get("", operation_id="status", summary="Get the server's status", responses=responses(401, 403, 422, 503))
 async def status(caller: Subscriber, service: Serving) -> StatusForm:
-    """Rates, latency, lag, and the health of the pipeline and of delivery."""
+    """Status of the server: rates, latency, lag, and the health of the pipeline and of delivery."""
     meter = service.meter
     counts, log = await asyncio.gather(_counts(service), _log(service))
     return StatusForm(

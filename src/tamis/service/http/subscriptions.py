@@ -1,4 +1,4 @@
-"""Subscribing, and what one can do with a subscription."""
+"""Routes for subscriptions: create, list, change, pause, renew, rotate webhook secrets, cancel, test, and activity."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
+from tamis.service.delivery.webhooks import PREVIOUS
 from tamis.service.examining.explanations import EventForm, ExplanationForm
 from tamis.service.examining.language import ReadFilter, read_filter
 from tamis.service.http.access import Asking, Caller, Owned, Subscriber, Ticket, for_owner, subscriber
-from tamis.service.http.deliveries import stored_delivery
+from tamis.service.http.deliveries import DAY, RotationForm, rotated, stored_delivery
 from tamis.service.http.filters import asked
 from tamis.service.http.forms import (
     ChangedForm,
@@ -35,11 +36,11 @@ from tamis.service.http.service import Service, Serving
 from tamis.service.intake.problems import Fault, Problem, responses
 from tamis.service.store import UNCHANGED, NewSubscription, RevokedError, State, Subscription, TooManyError
 
-# A subscription on its way into the store: within the owner's allowance, and once however often it is asked for.
+# Creation of a subscription: within the owner's allowance, and idempotent by its ticket.
 
 _TICKET: Final = re.compile(r"tkt_[A-Za-z0-9_-]{43}", re.ASCII)
-# Of 43 characters drawn from 64, some 31 are different; the chance of fewer than 18, of five pieces that come again, or
-# of thirteen steps of one length, is below one in a billion.
+# Of 43 characters drawn from 64, some 31 are different; the chance of fewer than 18, of five repeated pieces, or of
+# thirteen steps of one length, is below one in a billion.
 _FEWEST: Final = 18
 _PIECE: Final = 4
 _MOST_AGAIN: Final = 4
@@ -49,7 +50,9 @@ _MOST_STEPS: Final = 12
 def make_subscription(
     service: Service, caller: Caller, new: NewSubscription, ticket: str | None
 ) -> tuple[Subscription, str]:
-    """The subscription and its ticket, which the subscriber may have brought. Asks the store, so not in the loop."""
+    """Creates a subscription; returns it with its ticket, which the subscriber may have brought. Reads the store: not
+    for the event loop.
+    """
     if ticket is not None and not is_random(ticket):
         message = "a ticket of one's own is tkt_ and 43 random URL-safe characters: 32 bytes of chance, in base64"
         raise Problem(422, "ticket", message, [Fault(message=message, field="Tamis-Ticket")])
@@ -71,8 +74,9 @@ def _too_many() -> Problem:
 
 
 def is_random(ticket: str) -> bool:
-    """Refuses what nobody draws: few characters, and pieces that come again. The id, which others see, is a hash of the
-    ticket: one that is made up by hand can be found from it."""
+    """True if the ticket looks random: enough different characters, and no repeated pieces. The id, which others see,
+    is a hash of the ticket: one that is made up by hand can be found from it.
+    """
     if _TICKET.fullmatch(ticket) is None:
         return False
     drawn = ticket.removeprefix("tkt_")
@@ -87,7 +91,7 @@ def is_random(ticket: str) -> bool:
 
 def _asked(what: Subscription | NewSubscription) -> tuple[Any, ...]:
     """Key of a request, equal for equal ones; a secret is made anew for each."""
-    delivery = {name: value for name, value in what.delivery.items() if name != "secret"}
+    delivery = {name: value for name, value in what.delivery.items() if name not in ("secret", PREVIOUS)}
     return what.owner, what.label, what.kind, what.text, what.dialect, delivery
 
 
@@ -107,10 +111,10 @@ _LARGEST: Final = (1 << 63) - 1
     responses=responses(400, 401, 403, 409, 413, 422, 503),
 )
 async def subscribe(form: SubscribeForm, caller: Subscriber, ticket: Ticket, service: Serving) -> CreatedForm:
-    """Makes a subscription. Events published from now on are matched against it.
+    """Creates a subscription. Events published from now on are matched against it.
 
     The answer has the ticket, with which anyone can read, change, renew and cancel it, and for a webhook the secret
-    that signs it. Neither is shown again. Whoever brings a ticket of their own may ask again with it if the answer is
+    that signs it. Neither is shown again. A request that brings its own ticket may be repeated with it if the answer is
     lost.
     """
     expires = expiry(form, service.settings)
@@ -136,7 +140,7 @@ async def subscribe(form: SubscribeForm, caller: Subscriber, ticket: Ticket, ser
 @router.get(
     "",
     operation_id="list_subscriptions",
-    summary="List one's subscriptions",
+    summary="List subscriptions",
     response_model_exclude_none=True,
     responses=responses(401, 403, 422, 503),
 )
@@ -146,15 +150,15 @@ def list_subscriptions(
     search: Annotated[str, Query(max_length=200, description="Part of the id, label or filter")] = "",
     state: Annotated[
         State | Literal["expiring"] | None,
-        Query(description="Only those in this state; `expiring`: those that stand, but not for long"),
+        Query(description="Only subscriptions in this state; `expiring`: active or paused, but expiring soon"),
     ] = None,
     owner: Annotated[
-        str | None, Query(max_length=100, description="For administrators: only those of this key")
+        str | None, Query(max_length=100, description="For administrators: only subscriptions of this key")
     ] = None,
-    after: Annotated[int, Query(ge=0, le=_LARGEST, description="`next` of the page before")] = 0,
+    after: Annotated[int, Query(ge=0, le=_LARGEST, description="`next` of the previous page")] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> SubscriptionPage:
-    """The key's subscriptions, or everybody's for an administrator. Those made without a key have no list."""
+    """Lists the key's subscriptions, or everybody's for an administrator. Those made without a key have no list."""
     if caller.key is None:
         detail = "listing needs an API key; a subscription made without one is found by its id and ticket"
         raise Problem(401, "key", detail, headers={"WWW-Authenticate": "Bearer"})
@@ -179,12 +183,12 @@ def list_subscriptions(
 @router.get(
     "/{id}",
     operation_id="get_subscription",
-    summary="Look at a subscription",
+    summary="Get a subscription",
     response_model_exclude_none=True,
     responses=responses(401, 404, 422, 503),
 )
 def get_subscription(found: Owned, service: Serving) -> SubscriptionForm:
-    """A subscription of the key's, or the one whose ticket comes along."""
+    """Subscription of the key, or of the ticket given."""
     return shown(found, service.store.deliveries.get([found.number]).get(found.number))
 
 
@@ -196,9 +200,10 @@ def get_subscription(found: Owned, service: Serving) -> SubscriptionForm:
     responses=responses(400, 401, 403, 404, 409, 413, 422, 503),
 )
 async def change_subscription(form: ChangeForm, found: Owned, caller: Asking, service: Serving) -> ChangedForm:
-    """Pauses or resumes it, or gives it another filter, label or delivery; an administrator gives it another owner.
+    """Pauses or resumes a subscription, or changes its filter, label or delivery; an administrator may change its
+    owner.
 
-    Another filter or delivery is for callers who may subscribe.
+    Changing the filter or delivery needs the right to subscribe.
     """
     if form.filter is not None or form.delivery is not None:
         await subscriber(caller, service)
@@ -251,12 +256,37 @@ async def change_subscription(form: ChangeForm, found: Owned, caller: Asking, se
 def renew_subscription(
     found: Owned, caller: Asking, service: Serving, form: ValidityForm | None = None
 ) -> SubscriptionForm:
-    """Valid from now for as long as asked, or for as long as it was before. One that has expired comes back."""
+    """Renews a subscription from now for the validity given, or for its previous one. An expired one becomes active
+    again.
+    """
     if found.state == "cancelled":
         raise Problem(409, "conflict", "the subscription was cancelled; subscribe anew")
     before = None if found.ends is None or found.began is None else found.ends - found.began
     expires, by_owner = expiry(form, service.settings, before), for_owner(caller, service)
     return shown(service.store.subscriptions.renew(found.id, expires, by_owner=by_owner))
+
+
+@router.post(
+    "/{id}/rotate-secret",
+    operation_id="rotate_secret",
+    summary="Give a webhook a new secret",
+    response_model_exclude_none=True,
+    responses=responses(400, 401, 403, 404, 409, 413, 422, 503),
+)
+async def rotate_secret(
+    found: Owned, caller: Asking, service: Serving, form: RotationForm | None = None
+) -> SubscriptionForm:
+    """Signs calls with a new secret, shown this once, and until the overlap is over with the one before it as well.
+
+    A receiver that knows either of the two takes all calls meanwhile. Whoever gives the secret may ask again.
+    """
+    await subscriber(caller, service)
+    if found.state in ("expired", "cancelled"):
+        raise Problem(409, "conflict", f"the subscription is {found.state} and cannot be changed")
+    delivery = rotated(found.delivery, form or RotationForm(overlap=DAY, secret=None), datetime.now(UTC).timestamp())
+    by_owner = for_owner(caller, service)
+    change = partial(service.store.subscriptions.replace, found.id, delivery=delivery, by_owner=by_owner)
+    return shown(await run_in_threadpool(change), secret=True)
 
 
 @router.delete(
@@ -267,7 +297,7 @@ def renew_subscription(
     responses=responses(401, 403, 404, 422, 503),
 )
 def cancel_subscription(found: Owned, service: Serving) -> Response:
-    """Ends it for good: by its owner, an administrator, or with the ticket. To cancel again changes nothing."""
+    """Cancels a subscription for good: by its owner, an administrator, or with the ticket. A repeat changes nothing."""
     service.store.subscriptions.cancel(found.id)
     return Response(status_code=204)
 
@@ -282,19 +312,19 @@ def cancel_subscription(found: Owned, service: Serving) -> Response:
 async def test_subscription(
     form: EventForm, found: Owned, caller: Asking, service: Serving, request: Request
 ) -> Response:
-    """Whether the event would match, and why or why not. Nothing is published."""
+    """Explains if the event would match the subscription, and why or why not. Nothing is published."""
     filter = (found.text, found.filter, found.kind)
     return await asked(request, service, caller, "test", filter=filter, event=form.event, residual=found.residual)
 
 
 class Activity(BaseModel):
-    """Matches over time: `counts` has a pair a bucket, its beginning and how many."""
+    """Matches over time: `counts` has a pair per bucket, its beginning and the number of matches."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"total": 3, "bucket_seconds": 3600, "counts": [["2026-01-01T10:00:00Z", 3]]}]}
     )
 
-    total: int = Field(description="All matches that are still kept")
+    total: int = Field(description="Number of matches that are still kept")
     bucket_seconds: int
     counts: list[tuple[datetime, int]]
 
@@ -302,16 +332,16 @@ class Activity(BaseModel):
 @router.get(
     "/{id}/activity",
     operation_id="subscription_activity",
-    summary="Matches over time",
+    summary="Get matches over time",
     responses=responses(401, 404, 422, 503),
 )
 def subscription_activity(
     found: Owned,
     service: Serving,
-    seconds: Annotated[int, Query(ge=60, le=_LONGEST_ACTIVITY, description="How far back")] = 86_400,
-    bucket: Annotated[int | None, Query(ge=1, le=_LONGEST_ACTIVITY, description="Seconds a bucket")] = None,
+    seconds: Annotated[int, Query(ge=60, le=_LONGEST_ACTIVITY, description="Length of the period until now")] = 86_400,
+    bucket: Annotated[int | None, Query(ge=1, le=_LONGEST_ACTIVITY, description="Width of a bucket in seconds")] = None,
 ) -> Activity:
-    """Number of matching events by bucket; buckets without a match are left out."""
+    """Number of matching events per bucket; buckets without a match are left out."""
     width = max(bucket or seconds // 96, -(-seconds // _MOST_BUCKETS), 1)
     since = datetime.now(UTC) - timedelta(seconds=seconds)
     notifications = service.store.notifications

@@ -1,1 +1,3 @@
-"""The way in of events: bytes of some format → JSON texts → checked at the door → durable on the log."""
+"""Intake of events: bodies in any format to JSON texts, checked at the door; limits of callers; and error answers
+(problem details).
+"""

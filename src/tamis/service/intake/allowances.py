@@ -1,5 +1,5 @@
-"""Allowances of one caller: requests a second, and places that callers share, with some kept for
-those who have a key.
+"""Limits of callers: token buckets for rates, shared places for concurrency (some reserved for holders of a key), and a
+queue for places.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _REMEMBERED: Final = 100_000  # callers; beyond, the one silent for longest is f
 
 
 class RateLimit:
-    """Buckets by caller, each with at most `burst` tokens, `rate` more a second. Used by the event loop's thread only.
+    """Token bucket per caller, with at most `burst` tokens, `rate` more a second. Used by the event loop's thread only.
 
     A caller that is not remembered has a full bucket, so forgetting errs on the caller's side.
     """
@@ -30,7 +30,7 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # caller → (tokens, when)
 
     def take(self, caller: str) -> float:
-        """Takes a token: 0 if there was one, else the seconds after which there will be."""
+        """Takes a token; returns 0, or the seconds until there will be one."""
         now = self._clock()
         tokens, then = self._buckets.pop(caller, (self._burst, now))
         tokens = min(self._burst, tokens + (now - then) * self._rate)
@@ -47,17 +47,18 @@ _SOON: Final = {"Retry-After": "1"}
 
 @dataclass(frozen=True, slots=True)
 class Claimant:
-    """Whoever asks for a place: the name that a caller is counted under, and whether that is a key's."""
+    """Caller that claims a place: the name under which it is counted, and if that is a key's."""
 
     name: str
     keyed: bool
 
 
 class Places:
-    """So many places, of which one caller has half at most, and callers without a key leave a tenth to those with one.
+    """Concurrency limit shared by callers: one caller has half of the places at most, and callers without a key leave a
+    tenth to those with one.
 
-    So no stranger keeps others out, and no number of strangers keeps out whoever has a key. Used by the event loop's
-    thread only.
+    So no caller locks others out, and no number of anonymous callers locks out the holder of a key. Used by the event
+    loop's thread only.
     """
 
     def __init__(self, total: int) -> None:
@@ -75,7 +76,7 @@ class Places:
 
     @contextmanager
     def place(self, who: Claimant) -> Iterator[None]:
-        """A place for the time being, which there must be room for."""
+        """Holds a place, which must be free, while the context is open."""
         self.take(who)
         try:
             yield
@@ -96,10 +97,10 @@ class Places:
 
 
 class Line:
-    """Places that are waited for, first come first served among those that there is room for.
+    """Queue for places, first come first served among the callers that there is room for.
 
-    At most `waiting` of one caller wait, and `_LINES` times as many on the whole: who comes then is refused. Whoever
-    leaves frees the place. Used by the event loop's thread only.
+    At most `waiting` of one caller wait, and `_LINES` times as many in all: further ones are refused. Leaving frees the
+    place. Used by the event loop's thread only.
     """
 
     _LINES: Final = 16
@@ -112,7 +113,7 @@ class Line:
 
     @asynccontextmanager
     async def place(self, who: Claimant) -> AsyncIterator[None]:
-        """A place for the time being; a 503 `Problem` if too many wait for one already."""
+        """Waits for a place and holds it while the context is open; a 503 `Problem` if too many wait already."""
         if self.places.has_room(who):
             self.places.take(who)
         else:
@@ -147,7 +148,7 @@ class Line:
                 del self._of[who.name]
 
     def _call(self) -> None:
-        """Gives free places to those who wait for them."""
+        """Gives free places to waiting callers."""
         kept: deque[tuple[Claimant, asyncio.Future[None]]] = deque()
         for who, turn in self._waiting:
             if not turn.cancelled() and self.places.has_room(who):

@@ -1,7 +1,8 @@
-"""Arrow IPC streams: a row an event, a column an attribute, null where it is absent.
+"""Arrow IPC streams of events: rows as JSON texts, null where absent; their weight; and decompressed sizes, read from
+the stream's metadata.
 
-What a stream comes to is told from its description alone, before anything is unpacked or made a Python object: buffers
-may be compressed, rows may share one value of a dictionary, and a list of nulls takes no bytes however long.
+The size of a stream is computed from its metadata, before anything is decompressed or made a Python object: buffers may
+be compressed, rows may share one value of a dictionary, and a list of nulls takes no bytes however long.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _VALUES_AT_ONCE: Final = 1 << 16  # that are Python objects at a time: each take
 _VALUE_BYTES: Final = 4  # that any value is counted as, for the memory it takes on its way
 _LONGEST_NAME: Final = 1 << 10
 
-# Names of Arrow's format: the kinds of messages, and the places of fields in its tables (Message.fbs).
+# Constants of Arrow's format: the kinds of messages, and the places of fields in its tables (Message.fbs).
 _DICTIONARY, _BATCH = 2, 3
 _VERSION, _HEADER_KIND, _HEADER = 0, 1, 2
 _V5: Final = 4  # since Arrow 1.0; before, compression was told in another place
@@ -33,7 +34,7 @@ _BUFFERS, _COMPRESSION = 2, 3
 
 
 def read_arrow(body: bytes, most_rows: int, most_bytes: int) -> pa.Array:
-    """The rows as JSON texts; 400 if the bytes are no Arrow stream. At most one row more than `most_rows` is read.
+    """Rows as JSON texts; 400 if the bytes are no Arrow stream. At most one row more than `most_rows` is read.
 
     A few bytes of Arrow can stand for any number of values, so what they come to is found out before they are unpacked:
     more than `most_bytes` is a 413, as it would be if the same events were sent as JSON.
@@ -70,13 +71,13 @@ def _too_much(most_bytes: int) -> Problem:
 
 
 def row_text(row: dict[str, Any]) -> str:
-    """A row as JSON, without what is absent."""
+    """Row as JSON, without absent attributes."""
     present = {name: value for name, value in row.items() if value is not None}
     return orjson.dumps(present, default=_plain, option=orjson.OPT_UTC_Z).decode()
 
 
 def _plain(value: object) -> object:
-    """Value that JSON has no form of, as one that the schema reads back."""
+    """Value without a JSON form, as one that the schema parses back."""
     match value:
         case datetime():
             return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
@@ -90,7 +91,7 @@ def _plain(value: object) -> object:
 
 
 def long_name(fields: Iterable[pa.Field]) -> str | None:
-    """The first name among columns and their members that is longer than an attribute's may be; None if none is."""
+    """First name among columns and their members that is too long for an attribute; None if none is."""
     for field in fields:
         if len(field.name.encode()) > _LONGEST_NAME:
             return str(field.name)
@@ -101,7 +102,7 @@ def long_name(fields: Iterable[pa.Field]) -> str | None:
 
 
 def weight(rows: pa.RecordBatch) -> int:
-    """About how many bytes the rows come to as JSON text; TypeError for a type that no event needs.
+    """Approximate size of the rows as JSON text, in bytes; TypeError for a type that no event needs.
 
     Every row that has a value says its column's name, and every struct the names of all its members.
     """
@@ -131,7 +132,7 @@ def _name_bytes(name: str) -> int:
 
 
 def _looked_up(column: pa.DictionaryArray) -> int:
-    """The bytes of the values that the rows name, each as often as it is named."""
+    """Bytes of the dictionary values that the rows name, each as often as it is named."""
     if not _is_bytes(column.dictionary.type):
         if pa.types.is_primitive(column.dictionary.type):
             return 0
@@ -147,7 +148,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def unpacked_bytes(body: bytes) -> int:
-    """Bytes that the buffers of a stream say they have once they are decompressed.
+    """Decompressed size of a stream's buffers, by their own declaration.
 
     No more is ever written than a buffer says: it is decompressed into as much memory.
     """
@@ -160,7 +161,7 @@ def unpacked_bytes(body: bytes) -> int:
 
 
 def _lengths(metadata: memoryview, content: memoryview) -> Iterator[int]:
-    """The unpacked length of each buffer of a message; Arrow has verified the metadata's own offsets."""
+    """Decompressed length of each buffer of a message; Arrow has verified the metadata's own offsets."""
     message = _Table(metadata, _number("<I", metadata, 0))
     if not message.place(_VERSION) or _number("<h", metadata, message.place(_VERSION)) < _V5:
         raise ValueError("it was written for an Arrow before 1.0")
@@ -186,7 +187,7 @@ def _lengths(metadata: memoryview, content: memoryview) -> Iterator[int]:
 
 
 class _Table:
-    """A table of a FlatBuffer: the places of its fields are in a list that it points back to."""
+    """Table of a FlatBuffer: the places of its fields are in a list that it points back to."""
 
     def __init__(self, data: memoryview, at: int) -> None:
         self._data = data

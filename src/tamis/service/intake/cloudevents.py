@@ -1,4 +1,4 @@
-"""CloudEvents 1.0 over HTTP: read in structured, batched and binary mode, and written in structured mode again.
+"""CloudEvents 1.0 over HTTP: parsed in structured, batched and binary mode, and rendered in structured mode.
 
 Within the service an event is one JSON object, its *body*: the context attributes are in `ce`, and the data's members
 stand beside them, so that filters reach both.
@@ -38,7 +38,7 @@ _REFERENCE: Final = re.compile(r"\S+")
 
 
 class CloudEventError(TamisError):
-    """A CloudEvent that cannot be taken. `place` is the part at fault: an attribute, or a header."""
+    """Invalid CloudEvent. `place` is the part at fault: an attribute, or a header."""
 
     def __init__(self, message: str, place: str = "") -> None:
         super().__init__(message, place)
@@ -50,7 +50,7 @@ class CloudEventError(TamisError):
 
 
 def checked_attributes(given: Mapping[str, Any]) -> dict[str, str | bool | int]:
-    """The attributes of one event, those that are null left out."""
+    """Validates the attributes of one event; null ones are left out."""
     present = {name: value for name, value in given.items() if value is not None}
     for name in REQUIRED:
         if name not in present:
@@ -111,11 +111,11 @@ def _refuse(message: str, name: str) -> NoReturn:
     raise CloudEventError(message, name)
 
 
-# A CloudEvent as the service's own JSON object, and back.
+# Conversion of a CloudEvent to the service's own JSON object, and back.
 #
 # `{"ce": attributes, **members}` where the data is a JSON object, `{"ce": attributes, "data": value}` where it is
 # another value, `{"ce": attributes, "data_base64": text}` where it is bytes, and `{"ce": attributes}` where there is
-# none. What comes back is what went in, with one exception: an `event_type` in the data that only repeats the event's
+# none. The conversion is lossless, with one exception: an `event_type` in the data that only repeats the event's
 # `type`.
 
 Read = tuple[str, dict[str, object]]
@@ -126,7 +126,7 @@ EVENT_TYPE: Final = "event_type"
 
 
 def to_body(attributes: Mapping[str, Any], data: Mapping[str, Any], event_types: Collection[str]) -> Read:
-    """The body of an event; `data` has `data` or `data_base64`, or nothing.
+    """Body of an event; `data` has `data` or `data_base64`, or nothing.
 
     Where the event's `type` is one of the schema's event types, and its data does not say otherwise, it is that one.
     """
@@ -137,7 +137,7 @@ def to_body(attributes: Mapping[str, Any], data: Mapping[str, Any], event_types:
 
 
 def to_structured(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The CloudEvent that a body was made from, in the JSON format. Leaves the body as it is."""
+    """CloudEvent that a body was made from, in the JSON format. Leaves the body as it is."""
     attributes = body[CONTEXT]
     members = {name: value for name, value in body.items() if name != CONTEXT}
     if members.get(EVENT_TYPE) == [attributes.get("type")]:
@@ -167,18 +167,18 @@ def _stands_alone(members: Mapping[str, Any]) -> bool:
     return members.keys() == {"data_base64"}
 
 
-# Structured and batched mode: events in the JSON format (`application/cloudevents+json`, `…-batch+json`).
+# Structured and batched mode (`application/cloudevents+json`, `…-batch+json`).
 
 _DEEPEST: Final = DEEPEST + 20  # the event's own bound is held at the door
 
 
 def read_structured(body: bytes, event_types: Collection[str] = ()) -> list[Read]:
-    """The one event of a body."""
+    """Parses the one event of a body."""
     return [_event(read_strictly(body), event_types)]
 
 
 def read_batch(texts: Iterable[str], event_types: Collection[str] = ()) -> list[Read | CloudEventError]:
-    """The events of a batch, by the texts of its elements: each is taken by itself, or is the reason why it is not."""
+    """Parses the events of a batch, each by itself; an invalid one gives its error."""
     events: list[Read | CloudEventError] = []
     for text in texts:
         try:
@@ -189,7 +189,7 @@ def read_batch(texts: Iterable[str], event_types: Collection[str] = ()) -> list[
 
 
 def read_strictly(body: bytes, place: str = "") -> Any:
-    """A JSON text that every parser reads alike; `CloudEventError` if it is none."""
+    """Parses a JSON text that every parser reads alike; `CloudEventError` if it is not one."""
     try:
         return read_json(body, deepest=_DEEPEST)
     except StrictJsonError as error:
@@ -230,7 +230,9 @@ _STRUCTURED: Final = "application/cloudevents"
 
 
 def read_binary(headers: Mapping[str, str], body: bytes, event_types: Collection[str] = ()) -> list[Read]:
-    """The event of a request. By the binding, a content type of CloudEvents' own means structured mode."""
+    """Parses the event of a request in binary mode. By the binding, a content type of CloudEvents' own means structured
+    mode.
+    """
     content_type = headers.get("content-type", "")
     if content_type.lower().startswith(_STRUCTURED):
         return read_structured(body, event_types)
@@ -250,7 +252,7 @@ def read_binary(headers: Mapping[str, str], body: bytes, event_types: Collection
 
 
 def decoded(value: str, header: str) -> str:
-    """Value of a header: quotes are taken off, then percent-encoding, once."""
+    """Value of a header: quotes are removed, then percent-encoding, once."""
     value = value.strip(" \t")
     if _PRINTABLE.fullmatch(value) is None:
         raise CloudEventError("a header has printable ASCII only; percent-encode the rest (%C3%A9 is é)", header)
@@ -268,7 +270,7 @@ def decoded(value: str, header: str) -> str:
 
 
 def _data(content_type: str, body: bytes) -> dict[str, Any]:
-    """The data by its type: JSON as it is, text as a string, and anything else as bytes in base64.
+    """Data by its content type: JSON as it is, text as a string, and anything else as bytes in base64.
 
     Where no type is given it is JSON if it reads as JSON: the official SDK leaves the type out where it sends JSON.
     """

@@ -1,8 +1,8 @@
-"""Bodies of publishes cut into one JSON text an event, by their content type.
+"""Door: publish bodies split into one JSON text per event, by content type, and each checked against schema and limits.
 
-JSON is cut by passes over the bytes: no Python object is made of one event among many. An array becomes lines: the
-commas between its elements are turned into line ends, and the line ends that were there, which mean nothing between
-tokens, into spaces. Whether each line is an event at all is found out with the check.
+JSON is split by passes over the bytes: no Python object is made for one event among many. An array becomes lines: the
+commas between its elements are turned into line ends, and the existing line ends, which mean nothing between tokens,
+into spaces. The check then decides if each line is an event at all.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _BLANK_TEXT: Final = " \t\r"
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """The events of one request as JSON texts without line ends, in order, not checked yet.
+    """Events of one request as JSON texts without line ends, in order, not checked yet.
 
     `ids` are the publisher's own, or None where it gave none. `faults` has the events that could not be read, by place,
     each with its reason.
@@ -58,7 +58,7 @@ class Incoming:
 
 
 def read(headers: Mapping[str, str], body: bytes, most: int, most_bytes: int, event_types: Collection[str]) -> Incoming:
-    """The events in a body; a `Problem` if it cannot be read, or holds more than `most`, or unpacks to too much.
+    """Splits a body into events; a `Problem` if it cannot be read, or holds more than `most`, or unpacks to too much.
 
     A CloudEvent whose type is one of the schema's `event_types` is an event of that type.
     """
@@ -91,7 +91,7 @@ def _cloud_events(events: list[tuple[str, dict[str, object]]]) -> Incoming:
 
 
 def _batch(body: bytes, event_types: Collection[str]) -> Incoming:
-    """CloudEvents each read by itself; one that cannot be stays as it came, with the reason."""
+    """CloudEvents, each parsed by itself; an invalid one stays as it came, with the reason."""
     elements = read_array(body)
     events = read_batch(elements.to_pylist(), event_types)
     faults = {place: str(event) for place, event in enumerate(events) if isinstance(event, CloudEventError)}
@@ -114,18 +114,18 @@ def _content_type(headers: Mapping[str, str]) -> str:
 
 
 def malformed(detail: str) -> Problem:
-    """The body as a whole cannot be read."""
+    """Problem: the body as a whole cannot be read."""
     return Problem(400, "json", detail)
 
 
 def read_lines(body: bytes) -> pa.Array:
-    """The events of JSON lines; blank lines are passed over."""
+    """Events of JSON lines; blank lines are skipped."""
     texts = _split(_utf8(body))
     return texts.filter(pc.not_equal(pc.binary_length(texts), 0))
 
 
 def read_document(body: bytes) -> pa.Array:
-    """The events of a JSON document: one object, or an array of them."""
+    """Events of a JSON document: one object, or an array of them."""
     trimmed = _utf8(body).strip(_BLANKS)
     if trimmed.startswith(b"["):
         return _elements(trimmed)
@@ -138,7 +138,7 @@ def read_document(body: bytes) -> pa.Array:
 
 
 def _require_json(document: bytes) -> None:
-    """Refuses a document that is not JSON as a whole; what an event may not hold is found out with the check."""
+    """Refuses a document that is not JSON as a whole; invalid events in it are found by the check."""
     try:
         read_json(document, deepest=None)
     except StrictJsonError as error:
@@ -147,7 +147,7 @@ def _require_json(document: bytes) -> None:
 
 
 def read_array(body: bytes) -> pa.Array:
-    """The elements of a JSON array."""
+    """Elements of a JSON array."""
     trimmed = _utf8(body).strip(_BLANKS)
     if not trimmed.startswith(b"["):
         raise malformed("the body must be an array of events")
@@ -188,30 +188,30 @@ def _utf8(body: bytes) -> bytes:
     return body
 
 
-# The check at the door: which of the incoming texts are events of the schema, and why the others are not.
+# Check at the door: which of the incoming texts are events of the schema, and why the others are not.
 #
-# What gets in is JSON that every parser reads alike, however strict: later stages need not ask again. What the schema
-# has
-# no attribute for is put aside here, so that none of them can judge it otherwise under a later schema (`event_body`).
+# Accepted texts are JSON that every parser reads alike, however strict: later stages need not check again. Members
+# without an attribute in the schema are put aside here, so that no later stage can judge them otherwise under a later
+# schema (`parted_body`).
 
 NO_FAULTS: Final[Mapping[int, str]] = MappingProxyType({})
 _ENVELOPE: Final = "ce"
 _PAYLOADS: Final = ({"data"}, {"data_base64"})
 _SAMPLED: Final = 8
-# Looking at a batch as a whole costs as much as at this many events one by one.
+# Checking a batch as a whole costs as much as checking this many events one by one.
 FEW: Final = 100
 _TOO_DEEP: Final = f"the event is nested more than {DEEPEST} deep"
-# What Python or Arrow may take and another parser not: halves of characters, NaN, numbers beyond all floats.
+# Values that Python or Arrow accept and another parser may not: lone surrogates, NaN, numbers beyond all floats.
 _ODD: Final = r"\\u[dD][89a-fA-F]|NaN|Infinity|[0-9][eE]|[0-9]{200}"
 
 _ODD_TEXT: Final = re.compile(_ODD)
-# The schema of a server that has none: no part of an event is held to it but the attributes of CloudEvents.
+# Schema of a server without one: no part of an event is checked but the attributes of CloudEvents.
 _FORMLESS: Final = serving_schema(None)
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """`rows` are the places of the events that are let in, `bodies` what goes on the log of each.
+    """Result of the check: `rows` are the places of the accepted events, `bodies` their bodies for the log.
 
     `reasons` has the others' places, each with the first reason. `ignored` are the unknown attributes of those let in,
     with the number of events, but for those that CloudEvents may have besides a schema's.
@@ -225,7 +225,7 @@ class Judged:
 
 @dataclass(slots=True)
 class _Verdicts:
-    """Verdicts so far; `parted` are bodies that are not the texts as they came."""
+    """Verdicts so far; `parted` are bodies that differ from the received texts."""
 
     reasons: dict[int, str] = field(default_factory=dict)
     parted: dict[int, str] = field(default_factory=dict)
@@ -254,7 +254,7 @@ def judge(
 
 
 def _all_unusual(schema: Schema, texts: pa.Array) -> bool:
-    """True if all of the first events have something unknown: then so have most, and each is looked at by itself."""
+    """True if all of the first events have something unknown: then most do, and each is checked by itself."""
     for text in texts.slice(0, _SAMPLED).to_pylist():
         try:
             reading = read_event(schema, parse_json(text), 0)
@@ -313,7 +313,7 @@ def _is_carried(name: str, event: Mapping[str, object]) -> bool:
 
 
 def _together(schema: Schema, texts: pa.Array, ignore_unknown: bool, event_bytes: int, verdicts: _Verdicts) -> None:
-    """Judges all texts at once by passes over them; only what looks odd is looked at by itself."""
+    """Checks all texts at once by passes over them; only suspicious ones are checked by themselves."""
     reasons = verdicts.reasons
     reasons |= dict.fromkeys(_where(pc.greater(pc.binary_length(texts), event_bytes)), _too_large(event_bytes))
     brackets = pc.add(pc.count_substring(texts, "{"), pc.count_substring(texts, "["))
@@ -331,7 +331,7 @@ def _together(schema: Schema, texts: pa.Array, ignore_unknown: bool, event_bytes
 
 
 def _others(count: int, reasons: dict[int, str]) -> pa.Array:
-    """The rows that have no reason against them."""
+    """Rows without a reason against them."""
     kept = np.ones(count, np.bool_)
     kept[list(reasons)] = False
     return pa.array(np.flatnonzero(kept))

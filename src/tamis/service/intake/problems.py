@@ -1,4 +1,4 @@
-"""Problems, the answers to what is refused: `application/problem+json` (RFC 9457), with the place of the fault."""
+"""Problem details (RFC 9457, `application/problem+json`): the error answers of the API, with the place of the fault."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _POLICY: Final = 1008  # the WebSocket close code for what a server will not hav
 
 
 class Fault(BaseModel):
-    """One thing that was wrong. `start` and `end` are characters of the filter; `field` is a path into the request."""
+    """One fault of a request. `start` and `end` are characters of the filter; `field` is a path into the request."""
 
     message: str
     start: int | None = None
@@ -48,17 +48,17 @@ class Fault(BaseModel):
 
 
 class ProblemForm(BaseModel):
-    """The body of every answer from 400 on."""
+    """Body of every answer from 400 on."""
 
-    type: str = Field(description="What kind of problem it is, for programs", examples=["urn:tamis:problem:filter"])
-    title: str = Field(description="The same for people")
+    type: str = Field(description="Kind of the problem, for programs", examples=["urn:tamis:problem:filter"])
+    title: str = Field(description="Kind of the problem, for people")
     status: int
-    detail: str = Field(description="What was wrong, and what would be right")
+    detail: str = Field(description="Fault, and the remedy")
     errors: list[Fault] = Field(default_factory=list)
 
 
 class Problem(HTTPException):
-    """A request that is refused. Raised anywhere below a route; `install` turns it into an answer."""
+    """Refused request. Raised anywhere below a route; `install` turns it into an answer."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Problem(HTTPException):
         self.errors = list(errors)
 
     def form(self) -> ProblemForm:
-        """Body that is sent."""
+        """Body of the answer."""
         return ProblemForm(
             type=f"urn:tamis:problem:{self.kind}",
             title=HTTPStatus(self.status).phrase,
@@ -84,35 +84,35 @@ class Problem(HTTPException):
         )
 
     def response(self) -> JSONResponse:
-        """As an HTTP answer."""
+        """HTTP answer."""
         content = self.form().model_dump(exclude_none=True)
         return JSONResponse(content, self.status, self.headers, MEDIA_TYPE)
 
 
 def not_found(what: str = "subscription") -> Problem:
-    """The one answer for what does not exist and for what is another's, so that nothing can be told from it."""
+    """Problem for a resource that does not exist, and for one of another owner, so that nothing can be told from it."""
     return Problem(404, "not-found", f"there is no such {what}, or it is not yours")
 
 
 def of_filter(error: FilterError, field: str = "filter") -> Problem:
-    """A filter that cannot be taken, with its place in the text."""
+    """Problem of an invalid filter, with its position in the text."""
     fault = Fault(message=error.message, start=error.start, end=max(error.start, error.end), field=field)
     return Problem(422, "filter", error.message, [fault])
 
 
 def of_schema(error: SchemaError) -> Problem:
-    """A schema, or an extension of one, that cannot be taken."""
+    """Problem of an invalid schema, or extension of one."""
     return Problem(422, "schema", str(error), [Fault(message=error.message, field=error.place or None)])
 
 
 def of_event(error: EventError) -> Problem:
-    """An event that breaks the schema."""
+    """Problem of an event that breaks the schema."""
     faults = [Fault(message=one.message, field=one.attribute or None) for one in error.violations[:_SHOWN_ERRORS]]
     return Problem(422, "event", faults[0].message if faults else "the event breaks the schema", faults)
 
 
 def of_error(error: TamisError) -> Problem:
-    """Whatever Tamis refuses."""
+    """Problem of any error of Tamis."""
     match error:
         case FilterError():
             return of_filter(error)
@@ -144,12 +144,12 @@ def of_error(error: TamisError) -> Problem:
 
 
 def _unavailable(detail: str) -> Problem:
-    """The reason as such, with names of machines and folders, is for the service's log."""
+    """Problem without internals: the reason, with names of machines and folders, is for the service's log."""
     return Problem(503, "unavailable", detail, headers=dict(_SOON))
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The declaration of refusals for OpenAPI; 429 is possible everywhere."""
+    """Error answers for OpenAPI; 429 is possible everywhere."""
     return {status: _declared(status) for status in (*statuses, 429)}
 
 
@@ -185,7 +185,7 @@ _EXAMPLES: Final = {
 
 
 def install(app: FastAPI) -> None:
-    """Makes every refusal of the application a problem, those of the framework included."""
+    """Registers handlers that turn every error of the application into a problem, those of the framework included."""
     app.add_exception_handler(Problem, _answer)
     app.add_exception_handler(TamisError, _answer)
     app.add_exception_handler(RequestValidationError, _answer)
@@ -194,7 +194,7 @@ def install(app: FastAPI) -> None:
 
 
 async def _answer(connection: HTTPConnection, error: Exception) -> Any:
-    """The answer to a request; None for a WebSocket, whose refusal is sent here: what is returned is sent again.
+    """Answer to a request; None for a WebSocket, whose refusal is sent here: a returned answer would be sent again.
 
     Starlette's types know handlers of requests and handlers of sockets, and none of both.
     """
@@ -224,7 +224,7 @@ def _problem(error: Exception, connection: HTTPConnection) -> Problem:
 
 
 def _allowed(connection: HTTPConnection) -> list[str]:
-    """The methods that a path takes. The framework tells those of one route, and others may have the same path."""
+    """Methods of a path. The framework tells those of one route, and others may have the same path."""
     asked = {name: connection.scope[name] for name in ("type", "path", "root_path", "headers")}
     return [
         method
@@ -257,7 +257,7 @@ def _fault(error: Mapping[str, Any]) -> Fault:
 
 
 def _plain(error: Mapping[str, Any]) -> str:
-    """The framework's message in words for people who do not know the framework."""
+    """Message of the framework, reworded for users who do not know the framework."""
     about = error.get("ctx") or {}
     match error["type"]:
         case "missing":
@@ -277,7 +277,7 @@ def _plain(error: Mapping[str, Any]) -> str:
 
 
 async def _refuse(socket: WebSocket, problem: Problem, response: Response) -> None:
-    """A refusal before the handshake is an HTTP answer where the server can give one, else the socket is closed."""
+    """Refuses a WebSocket handshake with an HTTP answer where the server can send one, else closes the socket."""
     try:
         if socket.client_state == WebSocketState.CONNECTING and "websocket.http.response" in socket.get(
             "extensions", {}

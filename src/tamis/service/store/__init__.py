@@ -1,4 +1,4 @@
-"""The store: keys, subscriptions, notifications, and what else must survive, in SQLite or PostgreSQL."""
+"""Store of the service: API keys, subscriptions, notifications and all other durable state, in SQLite or PostgreSQL."""
 
 from tamis.service.store.advertisements_and_backtests import Advertisement, Advertisements, Backtest, Backtests
 from tamis.service.store.database import (

@@ -1,4 +1,4 @@
-"""Advertisements: what publishers say they will publish."""
+"""Advertisements of publishers, and backtest jobs, in the store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tamis.service.store.tables import ADVERTISEMENTS, BACKTESTS, now
 
 @dataclass(frozen=True, slots=True)
 class Advertisement:
-    """Events of `event_type` that satisfy `filter` are to be expected from `owner` until `expires`."""
+    """Advertisement: events of `event_type` that satisfy `filter` are to be expected from `owner` until `expires`."""
 
     id: str
     owner: str
@@ -30,7 +30,7 @@ class Advertisement:
 
 
 class Advertisements:
-    """Advertisements by id; those that have expired are not shown, and go with the next sweep."""
+    """Advertisements by id; expired ones are not shown, and are removed by the next sweep."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -38,7 +38,9 @@ class Advertisements:
     def create(
         self, owner: str, event_type: str, filter: str, expires: datetime, most: int | None = None
     ) -> Advertisement:
-        """`TooManyError` if the owner has `most` in force already, however many ask at the same moment."""
+        """Creates an advertisement; `TooManyError` if the owner has `most` in force already, however many requests come
+        at once.
+        """
         require_storable(event_type, "event_type")
         require_storable(filter, "filter")
         made = Advertisement(f"adv_{random_text(16)}", owner, event_type, filter, now(), expires)
@@ -70,7 +72,7 @@ class Advertisements:
         return None if row is None else Advertisement(*row)
 
     def in_force(self, ids: Collection[str]) -> set[str]:
-        """Advertisements among some that are there and have not expired."""
+        """Filters ids of advertisements: those that exist and have not expired."""
         table, found = ADVERTISEMENTS.c, set[str]()
         with self._database.read() as connection:
             for some in pieces(list(ids)):
@@ -79,7 +81,7 @@ class Advertisements:
         return found
 
     def list(self, owner: str | None = None, limit: int = 1_000) -> builtins.list[Advertisement]:
-        """The owner's, or everybody's for None, in the order of their making.
+        """Advertisements of the owner, or everybody's for None, in the order of creation.
 
         Where there are more, those that keys made come before those without one, which anybody could make.
         """
@@ -93,7 +95,7 @@ class Advertisements:
         return sorted(found, key=lambda one: (one.created, one.id))
 
     def remove(self, id: str) -> bool:
-        """True if there was such a one."""
+        """Removes an advertisement; returns False if it did not exist."""
         if not is_storable(id):
             return False
         with self._database.write() as connection:
@@ -104,7 +106,7 @@ class Advertisements:
             return connection.execute(delete(ADVERTISEMENTS).where(ADVERTISEMENTS.c.expires < before)).rowcount
 
 
-# Backtests: asked for by subscribers, run one after the other where Spark is.
+# Backtests: requested by subscribers, run one after the other where Spark is.
 
 BacktestState = Literal["waiting", "running", "done", "failed"]
 
@@ -114,7 +116,9 @@ _UNDER_WAY = ("waiting", "running")
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """`result` is there once it is done, `error` once it has failed; `done` of `total` events have been looked at."""
+    """Backtest job. `result` is there once it is done, `error` once it has failed; `done` of `total` events are
+    evaluated.
+    """
 
     id: str
     owner: str
@@ -129,13 +133,15 @@ class Backtest:
 
 
 class Backtests:
-    """Jobs in the order of their making. A job is claimed by one, however many ask."""
+    """Queue of backtest jobs in the order of creation. A job is claimed by one process, however many ask."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def create(self, owner: str, request: dict[str, Any], most: int | None = None) -> str:
-        """`TooManyError` if `most` of the owner's are under way already, however many ask at the same moment."""
+        """Queues a backtest; `TooManyError` if `most` of the owner's are under way already, however many requests come
+        at once.
+        """
         id, moment = f"bkt_{random_text(16)}", now()
         row = {"id": id, "owner": owner, "request": json.dumps(request), "state": "waiting", "attempts": 0, "done": 0}
         rest = {"total": 0, "error": "", "created": moment, "changed": moment}
@@ -150,13 +156,13 @@ class Backtests:
         return id
 
     def under_way(self, ids: Collection[str]) -> set[str]:
-        """Backtests among some that have not ended."""
+        """Filters ids of backtests: those that have not ended."""
         found = select(BACKTESTS.c.id).where(BACKTESTS.c.id.in_(ids), BACKTESTS.c.state.in_(_UNDER_WAY))
         with self._database.read() as connection:
             return set(connection.execute(found).scalars())
 
     def claim(self) -> Backtest | None:
-        """The one that has waited longest, which is running from now on; those of keys before those without one."""
+        """Claims the job that has waited longest, which is running from now on; jobs with a key go first."""
         table = BACKTESTS.c
         first = (table.owner == "", table.created, table.id)
         waiting = select(table.id).where(table.state == "waiting").order_by(*first).limit(1)
@@ -172,13 +178,13 @@ class Backtests:
         self._change(id, {"done": done, "total": total})
 
     def finish(self, id: str, result: dict[str, Any] | None = None, error: str = "") -> None:
-        """With a result it is done; without one it has failed."""
+        """Ends a job: done with a result, failed without one."""
         state = "done" if result is not None else "failed"
         kept = None if result is None else json.dumps(result)
         self._change(id, {"state": state, "result": kept, "error": made_storable(error)})
 
     def requeue(self) -> int:
-        """Requeues what ran when its process died, unless it has died with it too often; returns how many wait."""
+        """Requeues jobs that ran when their process died, unless that happened too often; returns how many wait."""
         table = BACKTESTS.c
         lost = update(BACKTESTS).where(table.state == "running")
         died = {"state": "failed", "error": "the process that ran it ended each time", "changed": now()}
@@ -194,7 +200,7 @@ class Backtests:
         return None if row is None else _backtest(row)
 
     def list(self, owner: str | None, limit: int = 100) -> builtins.list[Backtest]:
-        """The owner's, or everybody's for None, newest first."""
+        """Backtests of the owner, or everybody's for None, newest first."""
         wanted = select(BACKTESTS).order_by(BACKTESTS.c.created.desc(), BACKTESTS.c.id).limit(limit)
         if owner is not None:
             wanted = wanted.where(BACKTESTS.c.owner == owner)
@@ -202,7 +208,7 @@ class Backtests:
             return [_backtest(row) for row in connection.execute(wanted)]
 
     def sweep(self, before: datetime) -> int:
-        """Removes those that ended before a moment; returns how many."""
+        """Removes backtests that ended before a moment; returns how many."""
         ended = (BACKTESTS.c.state.in_(["done", "failed"]), BACKTESTS.c.changed < before)
         with self._database.write() as connection:
             return connection.execute(delete(BACKTESTS).where(*ended)).rowcount

@@ -1,4 +1,6 @@
-"""Batches of matches: each is recorded whole or not at all, pairs as a segment and what has more to say as rows."""
+"""Recording of a batch in one transaction, and once: pairs as a segment or as rows, dead letters, changes of joins, and
+progress of the log.
+"""
 
 from __future__ import annotations
 

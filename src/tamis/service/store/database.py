@@ -1,4 +1,6 @@
-"""The database beneath the store: how its transactions begin, and how its failures read."""
+"""Database of the store: connections, transactions, errors, storable texts, bulk inserts and migrations, for SQLite and
+PostgreSQL.
+"""
 
 from __future__ import annotations
 
@@ -23,48 +25,48 @@ from tamis.absence import Absence
 from tamis.durable import sqlite_remedy
 from tamis.errors import TamisError
 
-# Errors of the store, each one line that a user can act on.
+# Errors of the store, each in one line that a user can act on.
 
 
 class StoreError(TamisError):
-    """A store that cannot be opened, reached or written, or a change that its rows do not allow."""
+    """Store that cannot be opened, reached or written, or change that its rows do not allow."""
 
 
 class StoreFailedError(StoreError):
-    """Failure of the database. Names the database and its user: for logs, not for those who ask the service."""
+    """Failure of the database. Names the database and its user: for logs, not for clients of the service."""
 
 
 class StoreAwayError(StoreFailedError):
-    """The database does not answer, or cannot do anything for now: the same may succeed later."""
+    """Database that does not answer, or cannot write for now: a retry may succeed."""
 
 
 class TextError(TamisError):
-    """A text that no database holds. The fault is the sender's, not the store's."""
+    """Text that no database can store. The fault is the sender's, not the store's."""
 
 
 class RevokedError(StoreError):
-    """The key that a subscription belongs to, or is to belong to, is revoked or there is none."""
+    """Owner of a subscription, present or future, whose key is revoked or does not exist."""
 
 
 class TicketError(StoreError):
-    """A ticket that opened a subscription which has another one by now."""
+    """Ticket that is no longer valid: the subscription has another one by now."""
 
 
 class NotFoundError(StoreError):
-    """There is no row of that id, or it has ended for good."""
+    """Row that does not exist, or has ended for good."""
 
 
 class TooManyError(StoreError):
-    """The owner has as many as are allowed."""
+    """Limit: the owner has as many as are allowed."""
 
 
 def warn(logger: logging.Logger, failed: str, error: TamisError) -> None:
-    """A line about what failed and is tried again. That the store is away is said once, by the store itself."""
+    """Logs a failure that is retried. An unreachable store is logged once, by the store itself."""
     if not isinstance(error, StoreAwayError):
         logger.warning("%s, and is tried again: %s", failed, error)
 
 
-# Which texts both databases can hold: PostgreSQL has no NUL in a text, and neither has half a surrogate pair.
+# Texts that both databases can store: PostgreSQL has no NUL in a text, and neither has a lone surrogate.
 
 LARGEST = (1 << 63) - 1
 
@@ -86,12 +88,12 @@ def require_storable(text: str, what: str) -> str:
 
 
 def made_storable(text: str) -> str:
-    """The text with what cannot be held written as an escape, for what is kept only to be looked at."""
+    """Text with unstorable characters escaped, for what is kept only to be looked at."""
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def within(number: int) -> int:
-    """A cursor as an int64: one beyond all positions stays beyond all positions."""
+    """Cursor as an int64: one beyond all positions stays beyond all positions."""
     return max(-1, min(number, LARGEST))
 
 
@@ -99,9 +101,9 @@ _LOG: Final = logging.getLogger("tamis.service")
 
 _BUSY_MILLISECONDS = 30_000
 _POOL = {"pool_size": 16, "max_overflow": 48, "pool_timeout": 30}
-# A server allows a hundred connections unless told otherwise, and every service has two processes.
+# Connections: a PostgreSQL server allows a hundred by default, and every service has two processes.
 _POSTGRES_POOL = {"pool_size": 8, "max_overflow": 12, "pool_timeout": 30}
-# A server that is gone without a word is noticed in half a minute.
+# Keepalive: a server that is gone silently is noticed in half a minute.
 _POSTGRES = {
     "connect_timeout": 3,
     "keepalives_idle": 10,
@@ -110,14 +112,14 @@ _POSTGRES = {
     "tcp_user_timeout": 30_000,
 }
 _SCHEMES = ("sqlite", "postgresql")
-# SQLite takes 32,766 values in a statement; each number of them is compiled anew, so most pieces are alike.
+# Values per statement: SQLite takes 32,766; each count is compiled anew, so most pieces have one size.
 _VALUES = 1_000
 
 T = TypeVar("T")
 
 
 class Database:
-    """A pool of connections to SQLite or PostgreSQL.
+    """Connection pool of SQLite or PostgreSQL.
 
     `read` and `write` are one transaction each: what they enclose happens whole or not at all, also if the process is
     killed. On SQLite, writers of one process queue here, since the database would have them poll for their turn.
@@ -151,12 +153,12 @@ class Database:
 
     @property
     def name(self) -> str:
-        """The address without its password."""
+        """Address without its password."""
         return self.url.render_as_string(hide_password=True)
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """The database's own complaint in one line, without the statement and its values, which may be secret."""
+        """Turns the database's own errors into one line, without the statement and its values, which may be secret."""
         try:
             yield
         except (DBAPIError, self._driver_error) as error:
@@ -175,13 +177,13 @@ class Database:
 
 
 def pieces(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Long lists of values in pieces that one statement can name."""
+    """Splits long lists of values into pieces that one statement can take."""
     for start in range(0, len(values), _VALUES):
         yield values[start : start + _VALUES]
 
 
 def _is_conflict(error: BaseException) -> bool:
-    """True if two transactions got into each other's way: PostgreSQL answers, and would let one of them try again."""
+    """True if two transactions conflicted: PostgreSQL answers so, and one of them may retry."""
     return str(getattr(error, "sqlstate", None) or "").startswith("40")
 
 
@@ -240,15 +242,16 @@ def _postgresql(url: URL) -> Engine:
     return create_engine(url, pool_pre_ping=True, connect_args=_POSTGRES, **_POSTGRES_POOL)
 
 
-# Bringing a database to the tables of this version, with the migrations that come with the package.
+# Migrations, which come with the package, bring a database to the tables of this version.
 
 _FOLDER = Path(__file__).parent / "migrations"
-# Any number will do, as long as every Tamis uses the same: two services that start at once migrate one by one.
+# Number of the advisory lock for migrations; the same in every Tamis, so that two services that start at once migrate
+# in turn.
 _POSTGRES_LOCK = 0x7A315
 
 
 def migrate(database: Database) -> None:
-    """Nothing is done to a database that is up to date; one that a newer Tamis has changed is refused."""
+    """Migrates a database; does nothing if it is up to date, and refuses one that a newer Tamis has changed."""
     config = alembic_config()
     scripts = ScriptDirectory.from_config(config)
     newest = scripts.get_current_head()
@@ -279,13 +282,13 @@ def _revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
-# Many rows at once, by the fastest way each database has: prepared once on SQLite, COPY on PostgreSQL.
+# Bulk inserts, by the fastest way of each database: prepared once on SQLite, COPY on PostgreSQL.
 
 
 def insert_rows(
     connection: Connection, table: Table, columns: tuple[str, ...], rows: Iterable[tuple[Any, ...]]
 ) -> None:
-    """Rows as the database itself holds them (moments as integers), with a value for each of `columns`."""
+    """Inserts rows as the database itself stores them (timestamps as integers), with a value for each of `columns`."""
     names = ", ".join(f'"{name}"' for name in columns)
     driver: Any = connection.connection.driver_connection
     if connection.dialect.name == "sqlite":

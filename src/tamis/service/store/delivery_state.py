@@ -1,4 +1,4 @@
-"""Dead letters: what could not be taken or delivered, kept with the reason to be looked at and sent again."""
+"""Dead letters, delivery state of webhooks and topics, and matching progress of the log, in the store."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SWEPT_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """`subject` is the id of the event, or of the subscription that was to be told; `owner` is whose it is."""
+    """Dead letter. `subject` is the id of the event, or of the subscription to be notified; `owner` is whose it is."""
 
     id: int
     kind: LetterKind
@@ -35,7 +35,7 @@ class DeadLetter:
 
 
 class DeadLetters:
-    """Letters by id, which grows with time."""
+    """Dead letters by id, which grows with time."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -50,7 +50,7 @@ class DeadLetters:
             )
 
     def add_all(self, letters: Sequence[dict[str, Any]]) -> None:
-        """Many in one transaction; each as `letter_row` makes it."""
+        """Adds many in one transaction; each as `letter_row` makes it."""
         if letters:
             with self._database.write() as connection:
                 connection.execute(insert(DEAD_LETTERS), builtins.list(letters))
@@ -64,7 +64,7 @@ class DeadLetters:
         *,
         newest_first: bool = False,
     ) -> list[DeadLetter]:
-        """The owner's, or everybody's for None, in the order of their coming, or the other way round.
+        """Dead letters of the owner, or everybody's for None, oldest or newest first.
 
         Those that follow the letter `after` in that order; 0: from the first.
         """
@@ -85,7 +85,7 @@ class DeadLetters:
         return None if row is None else _letter(row)
 
     def remove(self, ids: Sequence[int]) -> int:
-        """Removes letters; returns how many there were."""
+        """Removes dead letters; returns how many there were."""
         removed = 0
         with self._database.write() as connection:
             for some in pieces([within(id) for id in ids]):
@@ -102,7 +102,7 @@ class DeadLetters:
             return int(connection.execute(counted).scalar_one())
 
     def sweep(self, before: datetime) -> int:
-        """Removes those from before a moment, oldest first, some at a time; returns how many."""
+        """Removes dead letters from before a moment, oldest first, some at a time; returns how many."""
         removed = 0
         while True:
             oldest = select(DEAD_LETTERS.c.id, DEAD_LETTERS.c.time).order_by(DEAD_LETTERS.c.id).limit(_SWEPT_AT_ONCE)
@@ -119,7 +119,7 @@ class DeadLetters:
 def letter_row(
     kind: LetterKind, subject: str, owner: str, reason: str, body: str, detail: dict[str, Any], time: datetime
 ) -> dict[str, Any]:
-    """A letter as a row. Strangers wrote it, so what no text column holds is escaped rather than refused."""
+    """Row of a dead letter. Its text came from outside: characters that cannot be stored are escaped."""
     return {
         "kind": kind,
         "subject": made_storable(subject),
@@ -136,16 +136,17 @@ def _letter(row: Row[tuple[object, ...]]) -> DeadLetter:
     return DeadLetter(row.id, row.kind, row.subject, row.owner, row.reason, row.body, detail, row.time)
 
 
-# Delivery state of each webhook and Kafka subscription, and progress of the log.
+# Delivery state of each webhook and Kafka subscription.
 
 _CHANGING = ("cursor", "failures", "next_attempt", "last_error", "disabled")
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryState:
-    """Everything up to `cursor` was acknowledged by the subscriber. `failures` counts attempts since then.
+    """Delivery state of a subscription: everything up to `cursor` was acknowledged; `failures` counts attempts since
+    then.
 
-    `epoch` is how often the cursor was placed anew; within one it only goes forward.
+    `epoch` is how often the cursor was placed anew; within one it only advances.
     """
 
     subscription: int
@@ -158,7 +159,7 @@ class DeliveryState:
 
 
 class Deliveries:
-    """One state a subscription number; one that was never saved is not there."""
+    """Delivery states by subscription number; one that was never saved is missing."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -172,9 +173,9 @@ class Deliveries:
         return found
 
     def save(self, states: Sequence[DeliveryState]) -> None:
-        """All of them, in one transaction. A cursor only goes forward: one that went further meanwhile stays.
+        """Saves all of them, in one transaction. Cursors only advance: one that is further in the store stays.
 
-        States of an epoch before are passed over.
+        States of an earlier epoch are passed over.
         """
         if not states:
             return
@@ -220,12 +221,14 @@ def place_anew(connection: Connection, number: int, cursor: int, *, ahead: bool)
     return placed.cursor
 
 
-# How far a log that several services share has been matched, and by which stream.
+# Matching progress of a log that several services share, and the stream that continues it.
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """`stream` has the log, and everything before `offsets` (as Spark writes them; empty: nothing) is recorded."""
+    """Progress of a log: `stream` owns it, and everything before `offsets` (as Spark writes them; empty: nothing) is
+    recorded.
+    """
 
     log: str
     stream: str
@@ -233,21 +236,23 @@ class Reached:
 
 
 class Progress:
-    """One row a log. It moves in the transaction that records a batch, so each event is recorded once, by whomever."""
+    """Progress of each shared log. The row moves in the transaction that records a batch, so each event is recorded
+    once.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def of(self, log: str) -> Reached | None:
-        """None if nobody has begun with it."""
+        """Progress of a log; None if no stream has begun it."""
         with self._database.read() as connection:
             row = connection.execute(select(PROGRESS).where(PROGRESS.c.log == log)).one_or_none()
         return None if row is None else Reached(*row)
 
     def take_over(self, last: Reached, stream: str) -> None:
-        """From here on only this stream records events of the log, beginning where `last` says.
+        """Failover: from here on only this stream records events of the log, beginning where `last` says.
 
-        StoreError, and nothing has changed, if somebody else has gone on from there meanwhile.
+        StoreError, and nothing has changed, if another stream has advanced it meanwhile.
         """
         insert = sqlite.insert if self._database.is_sqlite else postgresql.insert
         begun = insert(PROGRESS).values(log=last.log, stream="", offsets="").on_conflict_do_nothing()
@@ -258,13 +263,13 @@ class Progress:
 
 
 def advance(connection: Connection, reached: Reached) -> None:
-    """Moves on, within the transaction that is under way; a stream that has the log no more is refused."""
+    """Advances the progress, within the transaction under way; refuses a stream that no longer owns the log."""
     mine = (PROGRESS.c.log == reached.log, PROGRESS.c.stream == reached.stream)
     _move(connection, update(PROGRESS).where(*mine).values(offsets=reached.offsets), reached.log)
 
 
 def require(connection: Connection, log: str, stream: str) -> None:
-    """Refuses a stream that has the log no more; one that has it keeps it to the end of the transaction."""
+    """Refuses a stream that no longer owns the log; one that does keeps it to the end of the transaction."""
     mine = select(PROGRESS.c.log).where(PROGRESS.c.log == log, PROGRESS.c.stream == stream).with_for_update()
     if connection.execute(mine).first() is None:
         raise StoreError(f"the log {log} is matched by another service by now")

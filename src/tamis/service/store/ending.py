@@ -1,4 +1,6 @@
-"""The end of subscriptions in bulk: a pause when their key is revoked, expiry, and removal a while after."""
+"""Subscriptions ended in bulk: paused when their key is revoked, notified of their coming expiry, expired, and purged
+later.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ _COLUMNS = SUBSCRIPTIONS.c
 
 
 def pause_all(connection: Connection, owner: str, now: datetime) -> int:
-    """Pauses what an owner has that is active, each under a revision of its own; returns how many.
+    """Pauses an owner's active subscriptions, each under a revision of its own; returns how many.
 
     The caller holds the revision counter. One statement, however many there are: some at a time would leave webhooks
     that are called for a revoked key if the process died in between.
@@ -42,9 +44,10 @@ def pause_all(connection: Connection, owner: str, now: datetime) -> int:
 
 
 def announce(database: Database, now: datetime) -> int:
-    """Tells subscriptions whose end is near by a notification, and marks them, in one transaction.
+    """Notifies subscribers whose subscription is about to expire, and marks it, in one transaction.
 
-    However many services look, and whenever one is killed: each is told once for each time that it was made or renewed.
+    Each is notified once for each time that the subscription was made or renewed, however many services call, and
+    whenever one is killed.
     """
     due = select(_COLUMNS.number, _COLUMNS.expires).where(
         _COLUMNS.notice <= now, _COLUMNS.expires > now, _COLUMNS.state.in_(LASTING)
@@ -77,7 +80,7 @@ def _expiring(expires: datetime) -> str:
 
 
 def expire(database: Database, now: datetime) -> int:
-    """Some at a time, so that other writers get their turn when very many expire together."""
+    """Expires subscriptions, some at a time, so that other writers get their turn; returns how many."""
     due = select(_COLUMNS.number, _COLUMNS.owner, _COLUMNS.state).where(
         _COLUMNS.state.in_(LASTING), _COLUMNS.expires <= now
     )
@@ -105,9 +108,9 @@ def expire(database: Database, now: datetime) -> int:
 
 
 def purge(database: Database, before: datetime, followed: int) -> int:
-    """Only what this service's follower has seen the end of; others may not have.
+    """Removes ended subscriptions whose end this service's follower has seen; other followers may not have.
 
-    They would hold it for ever, so `purged` tells them: it is the newest revision of all that are gone.
+    Those would keep it for ever, so `purged` tells them: the newest revision of all that are gone.
     """
     old = select(_COLUMNS.number, _COLUMNS.owner, _COLUMNS.state, _COLUMNS.revision).where(
         _COLUMNS.state.in_(["expired", "cancelled"]), _COLUMNS.changed < before, _COLUMNS.revision <= followed

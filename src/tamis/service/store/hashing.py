@@ -1,6 +1,7 @@
-"""Keys and tickets: unguessable, shown once, kept as a hash, and compared in a time that tells nothing.
+"""Random secrets and ids: generation of keys, tickets and ids, a ticket's subscription id, and hashes of secrets,
+compared in constant time.
 
-A plain SHA-256 is enough: what is hashed has 256 random bits, so there is nothing to guess that salt or slowness would
+A plain SHA-256 is enough: secrets have 256 random bits, so there is nothing to guess that salt or slowness would
 protect.
 """
 
@@ -17,19 +18,19 @@ _NOBODYS = hashlib.sha256(os.urandom(_RANDOM_BYTES)).digest()
 
 
 def random_text(size: int = _RANDOM_BYTES) -> str:
-    """URL-safe characters, six random bits each: 43 for 32 bytes, 22 for 16."""
+    """URL-safe random characters, six bits each: 43 for 32 bytes, 22 for 16."""
     return secrets.token_urlsafe(size)
 
 
 def random_texts(prefix: str, size: int, count: int) -> list[str]:
-    """Many at once, from one call to the system."""
+    """Many random texts, from one call to the system."""
     pool = os.urandom(size * count)
     encode = base64.urlsafe_b64encode
     return [prefix + encode(pool[k : k + size]).rstrip(b"=").decode() for k in range(0, len(pool), size)]
 
 
 def id_for(ticket: str) -> str:
-    """The id of a subscription whose ticket is brought along: it tells nothing of the ticket."""
+    """Id of a subscription whose ticket the subscriber brought: the id reveals nothing of the ticket."""
     named = hashlib.sha256(b"id\0" + ticket.encode()).digest()
     return "sub_" + base64.urlsafe_b64encode(named[:16]).rstrip(b"=").decode()
 
@@ -39,6 +40,6 @@ def digest(secret: str) -> bytes:
 
 
 def fits(secret: str, kept: bytes | None) -> bool:
-    """True if this is the secret whose digest is kept. With none kept it takes as long, and is false."""
+    """True if the secret has the stored digest. Without a stored digest it takes as long, and returns False."""
     same = hmac.compare_digest(digest(secret), _NOBODYS if kept is None else kept)
     return same and kept is not None

@@ -1,4 +1,4 @@
-"""Very many subscriptions at once, from tables of labels and filters."""
+"""Bulk import of subscriptions from tables of labels and filters, a million if need be."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tamis.service.store.keys import require_live
 from tamis.service.store.subscription import notice_at
 from tamis.service.store.tables import SUBSCRIPTIONS, microseconds, now
 
-# One transaction each: short enough that subscribers who come meanwhile do not wait long.
+# Rows per transaction: short enough that concurrent subscribers do not wait long.
 _ROWS_AT_ONCE = 25_000
 _COLUMNS = (
     "number",
@@ -54,14 +54,14 @@ Tickets = Callable[[list[str], list[str], list[str]], None]
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Result of an import: the number taken, and the labels of the others, with what is wrong with them."""
+    """Result of an import: the number imported, and the errors of the others by label."""
 
     taken: int
     refused: list[tuple[str, TamisError]]
 
 
 class Importing:
-    """The part of `Subscriptions` that takes whole files."""
+    """Part of `Subscriptions` that imports whole files."""
 
     _database: Database
 
@@ -78,7 +78,8 @@ class Importing:
         progress: Progress | None = None,
         tickets: Tickets | None = None,
     ) -> Imported:
-        """Takes string columns `id`, which become labels, and `filter`, which becomes text and filter as it stands.
+        """Imports the string columns `id`, which become labels, and `filter`, which becomes text and filter as it
+        stands.
 
         With a schema, a filter or join that it does not allow, or that calls another operator than those given, is
         refused under its label; without one, the caller has checked them, and all are plain filters. Rows are committed
@@ -139,7 +140,7 @@ class Importing:
 def _judged(
     piece: pa.Table, schema: Schema | None, limits: Limits, operators: Signatures
 ) -> tuple[dict[int, TamisError], npt.NDArray[np.object_]]:
-    """The rows that cannot be taken; and of which kind each row is."""
+    """Errors of the rows that cannot be imported, and the kind of each row."""
     errors: dict[int, TamisError] = {}
     kinds = np.full(len(piece), "filter", np.object_)
     if schema is not None:

@@ -1,4 +1,6 @@
-"""Tables and the contents of joins: written in the transactions that tell of them, and read as of a position."""
+"""Tables and contents (result sets) of joins: written in one transaction with their notifications, read as of a
+position.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ Owner: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class StoredRow:
-    """A row of a table: its key as JSON, and the event that it changed by last."""
+    """Row of a table: its key as JSON, and the event that changed it last."""
 
     key: str
     body: str
@@ -46,7 +48,7 @@ class StoredRow:
 
 @dataclass(frozen=True, slots=True)
 class StoredTable:
-    """A table, the row that changed last at the end. `arrived` and `latest` are of all rows that it ever took."""
+    """Table, with the row that changed last at the end. `arrived` and `latest` count all rows ever added."""
 
     rows: list[StoredRow]
     arrived: int
@@ -68,7 +70,7 @@ class Content:
 
 
 class Joined(NamedTuple):
-    """A join whose content is kept: of which text, and with which columns (JSON). `trouble`: why it is not any more."""
+    """Join whose content is stored: its text, and its columns (JSON). `trouble`: why it is not stored any more."""
 
     text: str
     columns: str
@@ -77,7 +79,7 @@ class Joined(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinWrites:
-    """Writes of a step, as things are afterwards: None stands for what is gone.
+    """Writes of a step, as new values: None stands for a removed one.
 
     `rows` have their position and body, `arrivals` the two numbers of a table, `contents` the row as JSON. What content
     the subscriptions in `joined` had before goes first.
@@ -94,7 +96,7 @@ class JoinWrites:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A notification of the content that a join has at first: no event brings it, so it has an id of its own."""
+    """Notification of a join's initial content: no event causes it, so it has an id of its own."""
 
     subscription: int
     event_id: str
@@ -102,16 +104,16 @@ class Opening:
 
 
 class Joins:
-    """Rows and contents change only with a batch, or with an opening, and each such step is one transaction.
+    """Rows of tables and contents of joins. They change only with a batch, or with an opening, in one transaction each.
 
-    So what is read here as of a position is what the notifications up to there come to.
+    So a content read as of a position is what the notifications up to there add up to.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def open(self, writes: JoinWrites, openings: Sequence[Opening], owner: Owner | None = None) -> int:
-        """Begins and ends contents between batches; the head after that.
+        """Opens and closes contents between batches; returns the head after that.
 
         `owner`: the log, where several services share one, and the stream that must have it, or nothing is done.
         """
@@ -130,7 +132,7 @@ class Joins:
         return head + len(openings)
 
     def content(self, subscription: int) -> Content:
-        """One statement, so that rows and position belong together on every database."""
+        """Content of a join, in one statement, so that rows and position agree on every database."""
         head = select(COUNTERS.c.value.label("head")).where(COUNTERS.c.name == "head").subquery()
         joined = and_(JOINED.c.subscription == subscription, true())
         own = and_(CONTENTS.c.subscription == JOINED.c.subscription, literal(True))
@@ -144,7 +146,7 @@ class Joins:
         return Content(int(first.head), first.trouble == "", first.trouble or "", rows)
 
     def joined(self) -> dict[int, Joined]:
-        """Every join whose content is kept, or was until it outgrew the limits."""
+        """Joins whose content is stored, or was until it outgrew the limits."""
         with self._database.read() as connection:
             return {number: Joined(*about) for number, *about in connection.execute(select(JOINED))}
 
@@ -156,7 +158,7 @@ class Joins:
             return {int(number): (int(rows), int(size)) for number, rows, size in connection.execute(wanted)}
 
     def table(self, name: str, limit: int | None = None) -> StoredTable:
-        """A table's rows; with a limit, no more than so many of the newest."""
+        """Rows of a table; with a limit, only the newest."""
         with self._database.read() as connection:
             its = select(TABLE_ARRIVALS).where(TABLE_ARRIVALS.c.table == name)
             about = connection.execute(its).one_or_none()
@@ -173,7 +175,7 @@ class Joins:
 
 
 def write(connection: Connection, writes: JoinWrites) -> None:
-    """Makes the changes, within the transaction that is under way."""
+    """Writes the changes, within the transaction under way."""
     _replace(connection, TABLE_ROWS, ("table", "key"), ("position", "body"), writes.rows)
     _replace(
         connection,
@@ -202,7 +204,7 @@ def _replace(
     rest: tuple[str, ...],
     changed: Mapping[Any, tuple[Any, ...] | None],
 ) -> None:
-    """Each key has the row that it is given, or none."""
+    """Replaces the row of each key, or removes it for None."""
     if not changed:
         return
     keys: Iterable[Any] = changed
@@ -213,25 +215,25 @@ def _replace(
         connection.execute(insert(table), rows)
 
 
-# Results of joins on their way to the outside: ids, rows as JSON, and stored rows of tables read back.
+# Results of joins as JSON: ids, rows, and stored rows of tables read back.
 
 _OPTIONS: Final = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 
 
 def result_id(result: Result) -> str:
-    """Id of a result, a function of the rows' keys: a result that changes keeps it."""
+    """Id of a result, a function of its rows' keys: a result that changes keeps it."""
     return "res_" + blake2b(orjson.dumps(result), digest_size=12).hexdigest()
 
 
 def row_text(shown: Shown) -> str:
-    """A result as JSON; bytes are base64, as in events."""
+    """Result as JSON; bytes are base64, as in events."""
     return orjson.dumps(shown, default=_in_json, option=_OPTIONS).decode()
 
 
 def changed_text(changes: Sequence[tuple[str, str, str]], *, begins: bool = False) -> str:
-    """Changes of a notification as JSON: each (added or removed), with the result's id and row.
+    """Changes of a notification as JSON: each `added` or `removed`, with the result's id and row.
 
-    `begins`: what the subscriber held before, if anything, counts no more.
+    `begins`: earlier results, if any, are void.
     """
     listed = [{"change": change, "id": id, "row": orjson.Fragment(row)} for change, id, row in changes]
     return orjson.dumps([{"change": "begins"}, *listed] if begins else listed).decode()
@@ -243,14 +245,14 @@ def key_text(identity: Identity) -> str:
 
 
 def read_table(stored: StoredTable, name: str, schema: Schema) -> TableRecord:
-    """A table as it was taken in."""
+    """Table as it was written."""
     identities, batch = read_rows(stored.rows, schema)
     numbered = None if schema.tables[name].key else [int(str(identity[0])) for identity in identities]
     return TableRecord(batch, numbered, stored.arrived, stored.latest)
 
 
 def read_rows(stored: Sequence[StoredRow], schema: Schema) -> tuple[list[Identity], pa.RecordBatch]:
-    """Rows as they were taken in: what tells them apart, and the events that they changed by."""
+    """Rows as they were written: their identities, and the events that changed them."""
     checked = schema.check_json(pa.array([row.body for row in stored], pa.string()), ignore_unknown=True)
     if len(checked.valid_rows) != len(stored):
         reasons = "; ".join(checked.violations["message"].to_pylist()[:3])

@@ -1,4 +1,4 @@
-"""API keys: who may publish, subscribe and administer."""
+"""API keys in the store, with their roles: publish, subscribe, administer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SECRET = re.compile(r"tk_([0-9a-f]{16})_[A-Za-z0-9_-]{43}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key without its secret. One that was revoked opens nothing any more."""
+    """API key without its secret. A revoked one grants nothing."""
 
     id: str
     name: str
@@ -36,7 +36,7 @@ class Key:
 
 
 class Keys:
-    """The keys of a store. A secret is `tk_<id>_<43 random characters>`, shown once and kept hashed."""
+    """API keys of a store. A secret is `tk_<id>_<43 random characters>`, shown once and stored as a hash."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -59,7 +59,7 @@ class Keys:
         return key, secret
 
     def find(self, secret: str) -> Key | None:
-        """The key that this secret opens: None if it is malformed, unknown or revoked."""
+        """Key of a secret; None if the secret is malformed, unknown or revoked."""
         form = _SECRET.fullmatch(secret)
         if form is None:
             return None
@@ -70,12 +70,13 @@ class Keys:
         return _key(row)
 
     def list(self) -> list[Key]:
-        """All keys, the revoked ones too, in the order of their making."""
+        """All keys, revoked ones too, in the order of creation."""
         with self._database.read() as connection:
             return [_key(row) for row in connection.execute(select(KEYS).order_by(KEYS.c.created, KEYS.c.id))]
 
     def revoke(self, id: str) -> int | None:
-        """Revokes a key and pauses its active subscriptions; how many, or None if there was no such key to revoke.
+        """Revokes a key and pauses its active subscriptions; returns how many, or None if there was no such key to
+        revoke.
 
         One transaction: no service ever sees the key gone and its webhooks still to be called.
         """
@@ -91,7 +92,7 @@ class Keys:
             return pause_all(connection, id, moment)
 
     def revoked(self, ids: Collection[str]) -> set[str]:
-        """Keys among these that are revoked."""
+        """Filters ids of keys: those that are revoked."""
         found: set[str] = set()
         with self._database.read() as connection:
             for some in pieces(sorted(filter(is_storable, ids))):
@@ -101,7 +102,7 @@ class Keys:
 
 
 def require_live(connection: Connection, owner: str) -> None:
-    """Refuses an owner whose key is revoked. The caller holds the revision counter, so that it stays as it is."""
+    """Refuses an owner whose key is revoked. The caller holds the revision counter, so that this stays true."""
     revoked = select(KEYS.c.revoked).where(KEYS.c.id == owner)
     if owner and connection.execute(revoked).scalar_one_or_none() is not None:
         raise RevokedError(f"the key {owner} is revoked")

@@ -1,4 +1,4 @@
-"""Named locks of a store: of all threads and processes that have opened it, one at a time holds the lock of a name."""
+"""Named locks of a store (leader election, mutual exclusion): held by one thread or process of all that opened it."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from sqlalchemy.exc import DBAPIError
 
 from tamis.service.store.database import Database, StoreError
 
-# The schema is part of the number: several stores may be in one database.
+# Lock number; the schema is part of it: one database may have several stores.
 _NUMBER: Final = "hashtextextended('tamis ' || current_schema(), :number)"
 _TAKE: Final = text(f"SELECT pg_try_advisory_lock({_NUMBER})")
 _GIVE_BACK: Final = text(f"SELECT pg_advisory_unlock({_NUMBER})")
 _ALIVE: Final = text("SELECT 1")
-# A host that is gone says nothing: the server finds out by asking, and frees its locks.
+# Keepalive: the server notices hosts that are gone, and frees their locks.
 _ASK_OFTEN: Final = text("SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3")
 _FLOCK: Final = struct.Struct("hhqqi0q")  # type, whence, start, length, process
 _TAKEN: Final = (errno.EAGAIN, errno.EACCES)  # systems differ in which it is
 
 
 class _Marks(Protocol):
-    """Marks by number, seen by all processes on the store. Whoever dies leaves none behind."""
+    """Marks by number, seen by all processes on the store, and cleared by the death of their process."""
 
     def alive(self) -> bool:
-        """Returns False if the marks that were set are gone; then none is set any more."""
+        """Returns False if the marks that were set are lost; then none is set any more."""
 
     def set(self, number: int) -> bool:
-        """Sets a mark; returns False if somebody else has set it."""
+        """Sets a mark; returns False if another process has set it."""
 
     def clear(self, number: int) -> None: ...
 
     def close(self) -> None:
-        """Clears all marks; may be used again."""
+        """Clears all marks; reusable."""
 
 
 class Locks:
-    """Holders of an opened store's locks: which object of this process holds which number.
+    """Holders of a store's locks in this process: which object holds which number.
 
     A number that has a holder here is marked in the store's file or PostgreSQL session, which would give it to this
     process a second time: so the holders are asked first, then the marks.
@@ -83,11 +83,11 @@ class Locks:
 
 
 class StoreLock:
-    """Lock of a name: of all objects of this class that have this name and store, in whichever process, one holds it.
+    """Lock of a name: one object of all with this name and store holds it, in whichever process.
 
-    There is nothing to clean up after a crash: a lock is free when its process has died or its store was closed. On
-    PostgreSQL, the connection that holds all locks of a store may break, and they are lost. Any thread may ask. Two
-    names may have one number, and then wait for each other for nothing.
+    Nothing needs cleaning up after a crash: a lock is free when its process has died or its store was closed. On
+    PostgreSQL, the connection that holds all locks of a store may break, and they are lost. Thread-safe. Two names may
+    have one number, and then exclude each other needlessly.
     """
 
     def __init__(self, locks: Locks, name: str) -> None:
@@ -97,7 +97,7 @@ class StoreLock:
         self.taken = False  # as far as was seen when it was asked for last; belongs to `Locks`
 
     def hold(self) -> bool:
-        """Takes the lock if it is free; returns whether it is held now.
+        """Takes the lock if it is free; returns True if it is held now.
 
         Returns False once if the lock was held and has been lost since, even if nobody else has it.
         """

@@ -1,4 +1,5 @@
-"""Notifications: which events matched which subscriptions, read from any place on: from segments, and rows beside them.
+"""Notifications (matches of events and subscriptions) in segments and rows: recorded, read from any place on, counted
+and swept.
 
 A pair that has nothing more to say than that it matched is in the match log. Rows are what has: bindings, the changes
 of joins, messages about subscriptions; and what 0.1 recorded, until it is old enough to go.
@@ -43,14 +44,14 @@ from tamis.service.store.tables import BATCHES, EVENTS, NOTIFICATIONS, SUBSCRIPT
 _OWNERS = 1_000  # whose subscriptions are remembered
 # An owner with more subscriptions than this is served by going through everybody's notifications.
 _FEW = 5_000
-# A transaction of so many pairs is over before anybody who waits to write would notice.
+# Pairs per transaction: short enough that concurrent writers do not notice.
 _SWEPT = 10_000
 _PAIRS = NOTIFICATIONS.c
 
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """An event that matched; `body` is its JSON text."""
+    """Event that matched; `body` is its JSON text."""
 
     position: int
     id: str
@@ -60,7 +61,7 @@ class StoredEvent:
 
 @dataclass(frozen=True, slots=True)
 class Notified:
-    """An event that a subscription, by its number, is to be told of; `bindings` and `changes` as in `Pair`."""
+    """Event that a subscription, by its number, is notified of; `bindings` and `changes` as in `Pair`."""
 
     position: int
     subscription: int
@@ -73,7 +74,7 @@ class Notified:
 
 
 class Pair(NamedTuple):
-    """An event, by its position, and a subscription, by its number, that it matched.
+    """Match: an event, by its position, and a subscription, by its number.
 
     `bindings` is a JSON object: what the variables of the filter were bound to; None if it has none. `changes` is a
     JSON list: what the event did to the content of a join; None for what is no join. `notice` is a JSON object with a
@@ -90,8 +91,8 @@ class Pair(NamedTuple):
 class Notifications:
     """Pairs of position and subscription number, and the events they speak of: segments, and rows beside them.
 
-    Positions grow from batch to batch. What is at or below `head` never changes but by the retention, so that a reader
-    who goes on after the last position it saw misses nothing and sees nothing twice.
+    Positions grow from batch to batch. Up to `head`, rows never change but by retention, so a reader who goes on after
+    the last position it saw misses nothing and sees nothing twice.
     """
 
     def __init__(self, database: Database, segments: Segments) -> None:
@@ -110,7 +111,8 @@ class Notifications:
         joins: JoinWrites | None = None,
         made: Sequence[Prepared] = (),
     ) -> bool:
-        """Writes all of a batch in one transaction; false, and nothing is written, if the stream's batch is there.
+        """Writes a batch in one transaction; returns False, having written nothing, if the stream's batch is there
+        already.
 
         `events`: position, id, time, body, of those that matched, ascending. `pairs`: position, subscription, perhaps
         bindings and changes; cheapest in order of the position. `dead`: offset, id, time, body, reason. Every position
@@ -120,20 +122,20 @@ class Notifications:
         return record(self._database, self.segments, stream, batch, events, pairs, dead, reached, joins, made)
 
     def has(self, stream: str, batch: int) -> bool:
-        """True if the stream's batch is there, one of its newest."""
+        """True if the stream's batch is recorded, among its newest."""
         its = select(BATCHES.c.batch).where(BATCHES.c.stream == stream, BATCHES.c.batch == batch)
         with self._database.read() as connection:
             return connection.execute(its).first() is not None
 
     def last_batch(self, stream: str) -> int | None:
-        """The newest batch of a stream that is there."""
+        """Newest recorded batch of a stream."""
         newest = select(func.max(BATCHES.c.batch)).where(BATCHES.c.stream == stream)
         with self._database.read() as connection:
             found: int | None = connection.execute(newest).scalar_one()
             return found
 
     def head(self) -> int:
-        """The newest position; 0 at first."""
+        """Newest position; 0 at first."""
         with self._database.read() as connection:
             return counters.value(connection, "head")
 
@@ -206,7 +208,7 @@ class Notifications:
         return self.segments.read(read)
 
     def since(self, position: int, upto: int, limit: int) -> list[Pair]:
-        """The pairs of everybody, in order, after `position` and up to `upto`.
+        """Pairs of everybody, in order, after `position` and up to `upto`.
 
         The pairs of one event stay together, as in `of_owner_after`.
         """
@@ -257,7 +259,7 @@ class Notifications:
         return self.segments.read(read)
 
     def total(self, subscription: int) -> int:
-        """Number of matches that are kept."""
+        """Number of kept matches."""
         wanted = select(func.count()).select_from(NOTIFICATIONS).where(_PAIRS.subscription == subscription)
         others = select(func.count()).select_from(_notices(subscription).subquery())
 
@@ -309,7 +311,7 @@ class Notifications:
         return self.segments.read(read)
 
     def sweep(self, before: datetime) -> int:
-        """Removes what is about events received before a moment, oldest first; returns how many notifications went.
+        """Removes notifications of events received before a moment, oldest first; returns how many.
 
         Positions grow with time but for the order within a batch, so it goes up to the first event that is to stay. Of
         the match log whole segments go, when the newest event of one is old enough.
@@ -464,7 +466,7 @@ def _notified() -> Select[Any]:
 
 
 def _sweep_some(connection: Connection, before: datetime) -> tuple[int, bool]:
-    """Sweeps some; returns how many pairs went, and whether there may be more to go."""
+    """Sweeps some; returns the number of removed pairs, and True if there may be more."""
     oldest = select(_PAIRS.position, _PAIRS.subscription).order_by(_PAIRS.position, _PAIRS.subscription)
     last = connection.execute(oldest.offset(_SWEPT - 1).limit(1)).one_or_none()
     reached: ColumnElement[bool] = true() if last is None else EVENTS.c.position <= last.position

@@ -1,4 +1,4 @@
-"""The versions of the schema that the service works under."""
+"""Versions of the schema in the store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Schemas:
         return None if row is None else (row.version, json.loads(row.form))
 
     def newest(self) -> int:
-        """The version in force; 0 if there is none."""
+        """Version in force; 0 if there is none."""
         with self._database.read() as connection:
             return self._newest(connection)
 
@@ -36,7 +36,7 @@ class Schemas:
         return None if form is None else json.loads(form)
 
     def earlier(self, after: datetime) -> list[tuple[int, dict[str, Any] | None]]:
-        """Versions, 0 among them, that were in force later than that and are not any more: the newest first."""
+        """Earlier versions, 0 included, that were in force after a moment: newest first."""
         rows = select(SCHEMAS.c.version, SCHEMAS.c.form, SCHEMAS.c.added).order_by(SCHEMAS.c.version.desc())
         with self._database.read() as connection:
             found = connection.execute(rows).all()
@@ -47,7 +47,7 @@ class Schemas:
         )
 
     def add(self, form: dict[str, Any], after: int | None = None) -> int:
-        """The version that it became. With `after`: only if that version (0 for none) is still the newest."""
+        """Adds a schema; returns its version. With `after`: only if that version (0 for none) is still the newest."""
         with self._database.write() as connection:
             locked(connection, "schema")
             newest = self._newest(connection)

@@ -1,4 +1,5 @@
-"""Segments of the match log, named in the store: what is named is there, in a file of its folder or in its row.
+"""Segments of the match log, as files of its folder or bytes in rows: made, named in the store, opened, merged and
+swept.
 
 A file is written, flushed and its folder flushed before the transaction that names it, so no row ever names what is not
 whole. Files that no row names are what a crash left, or what a merge or the retention has done with: they are removed

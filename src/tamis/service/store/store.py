@@ -1,4 +1,4 @@
-"""The store as a whole: everything that must outlive the processes, but for the events themselves."""
+"""Store as a whole: the database with its parts, their locks, and the schema that processes follow in it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tamis.service.store.subscriptions import Subscriptions
 
 
 class Store:
-    """One database, SQLite or PostgreSQL, shared by any number of threads and processes.
+    """Durable state except events: one database, SQLite or PostgreSQL, shared by any number of threads and processes.
 
-    Every method of its parts is one transaction: when it returns, what it did is on disk, and when the process is
-    killed before, nothing of it is. Each part has the rows of one concern.
+    Every method of its parts is one transaction: when it returns, its changes are on disk, and when the process is
+    killed before, none is. Each part has the rows of one concern.
     """
 
     def __init__(self, database: Database, url: str, matches: Path | None = None) -> None:
@@ -60,7 +60,7 @@ class Store:
         return cls(database, url, matches)
 
     def lock(self, name: str) -> StoreLock:
-        """The lock of this name, which nobody holds yet: of all threads and processes on this store, one can."""
+        """Lock of this name, not held yet: one of all threads and processes on this store can hold it."""
         return StoreLock(self._locks, name)
 
     def close(self) -> None:
@@ -68,14 +68,14 @@ class Store:
         self._database.close()
 
 
-# The schema that a process serves events under, followed in the store.
+# Schema that a process serves events under, followed in the store.
 
 
 class FollowedSchema:
-    """The store's newest schema as it was when last read: its version, 0 where there is none, and the serving schema.
+    """Newest schema of the store, as last read: its version, 0 where there is none, and the serving schema.
 
-    Both are replaced at once, so whoever needs them together takes them from `serving`. An extension only adds: an
-    older schema reads every filter and event of its time as newer ones do. Safe from any thread.
+    Both are replaced at once, so `serving` gives them together. An extension only adds: an older schema reads every
+    filter and event of its time as newer ones do. Safe from any thread.
     """
 
     def __init__(self, store: Store) -> None:
@@ -94,11 +94,11 @@ class FollowedSchema:
 
     @property
     def schema(self) -> Schema:
-        """The serving schema."""
+        """Serving schema."""
         return self.serving[1]
 
     def refresh(self) -> bool:
-        """Takes over what another thread or process has put into the store; False if there was nothing new."""
+        """Reads the store's newest schema; returns False if it was known."""
         with self._lock:
             if self._store.schemas.newest() == self.serving[0]:
                 return False
@@ -107,7 +107,7 @@ class FollowedSchema:
             return True
 
     def grow(self, larger: Callable[[int, Schema], Schema]) -> bool:
-        """Puts what `larger` makes of the store's schema into the store; False if that adds nothing.
+        """Stores the extension that `larger` makes of the store's schema; returns False if that adds nothing.
 
         It is given the newest version and the user's schema; where there is none, 0 and the serving schema with its
         single event type. StoreError: another process was quicker, and `larger` has to see what that one made.

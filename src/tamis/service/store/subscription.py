@@ -1,4 +1,6 @@
-"""A subscription as the store holds it, and what it is made from."""
+"""Subscription records and the time of their expiry notice; the store's counters with their locks, and counts of
+subscriptions by owner and state.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,12 @@ NOTICE_SHARE: Final = 10
 
 
 def notice_at(began: datetime, expires: datetime) -> datetime | None:
-    """When the subscriber is told that the validity ends: a tenth of it before, and a day before at the earliest."""
+    """Time to notify the subscriber of the expiry: a tenth of the validity before it, at most a day."""
     return None if expires >= FOREVER else expires - min((expires - began) / NOTICE_SHARE, LONGEST_NOTICE)
 
 
 class Unchanged(Enum):
-    """The type of `UNCHANGED`, which stands for what a change leaves as it is: None is a value of its own there."""
+    """Type of `UNCHANGED`, which stands for a field that a change leaves as it is: None is a value of its own there."""
 
     UNCHANGED = "unchanged"
 
@@ -47,7 +49,7 @@ def _pull() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class NewSubscription:
-    """Request of a subscriber, checked by whoever puts it into the store. The fields are those of `Subscription`."""
+    """Request for a subscription, already checked. The fields are those of `Subscription`."""
 
     owner: str
     text: str
@@ -62,7 +64,7 @@ class NewSubscription:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """One subscription at one revision.
+    """Subscription at one revision.
 
     `number` is the store's own and never used again; its text is the id under which the index knows the subscription.
     `id` is what the outside knows. `owner` is a key's id, or empty where the ticket alone gives access. `text` is what
@@ -91,18 +93,18 @@ class Subscription:
 
     @property
     def ends(self) -> datetime | None:
-        """When its validity ends; None: it is valid until it is cancelled."""
+        """End of its validity; None: it is valid until it is cancelled."""
         return None if self.expires >= FOREVER else self.expires
 
     def is_expiring(self, now: datetime) -> bool:
-        """True if it still stands, and its end has been announced."""
+        """True if it is active or paused, and its expiry has been announced."""
         notice = notice_at(self.began or self.created, self.expires)
         return self.state in LASTING and notice is not None and notice <= now < self.expires
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """Filter that the index is to hold for a subscription from a revision on, or None for nothing."""
+    """Filter of a subscription for the index from a revision on, or None for removal."""
 
     revision: int
     number: int
@@ -111,9 +113,8 @@ class ChangeRow:
 
 # Counters that many writers share, and the counts of subscriptions by owner and state.
 #
-# Each counter is one row, held by the transaction that moves it until its end. So values are committed in their
-# order, on
-# PostgreSQL too: whoever sees one value of a counter sees all that was done under the values before it.
+# Each counter is one row, locked by the transaction that advances it until its end. So values are committed in their
+# order, on PostgreSQL too: a reader that sees one value sees all changes made under earlier values.
 
 Counter = Literal["revision", "head", "schema", "purged", "segments", "floor"]
 
@@ -123,13 +124,13 @@ def value(connection: Connection, name: Counter) -> int:
 
 
 def locked(connection: Connection, name: Counter) -> int:
-    """Its value, which nobody else changes before the end of this transaction."""
+    """Value of a counter, locked until the end of this transaction."""
     held = select(COUNTERS.c.value).where(COUNTERS.c.name == name).with_for_update()
     return int(connection.execute(held).scalar_one())
 
 
 def advance(connection: Connection, name: Counter, by: int) -> int:
-    """Its new value; the last `by` values are the caller's."""
+    """Advances a counter and returns its new value; the last `by` values are the caller's."""
     moving = update(COUNTERS).where(COUNTERS.c.name == name).values(value=COUNTERS.c.value + by)
     return int(connection.execute(moving.returning(COUNTERS.c.value)).scalar_one())
 

@@ -1,4 +1,4 @@
-"""Subscriptions: made, found, changed and ended, each change under a revision that followers go by."""
+"""Subscriptions in the store: created, found, changed and ended, each change under a revision that followers read."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ _SHOWN = [column for column in _COLUMNS if column.name not in ("ticket", "mode",
 
 
 class Subscriptions(Importing):
-    """All subscriptions that there are, those that ended included until they are purged.
+    """All subscriptions, ended ones included until they are purged.
 
-    Every change of what is matched or delivered takes the next revision, and a subscription has the revision of its
-    newest change. So `changes` after a revision are the subscriptions that were touched since, each once: whoever
-    applies them in order holds what the store holds.
+    Every change that concerns matching or delivery takes the next revision, and a subscription has the revision of its
+    newest change. So `changes` after a revision are the subscriptions touched since, each once: a follower that applies
+    them in order has the store's state.
     """
 
     def __init__(self, database: Database) -> None:
@@ -78,16 +78,16 @@ class Subscriptions(Importing):
 
     @property
     def revision(self) -> int:
-        """The newest. Everything up to it can be read."""
+        """Newest revision. Everything up to it can be read."""
         with self._database.read() as connection:
             return counters.value(connection, "revision")
 
     def create(self, new: NewSubscription, ticket: str = "", most: int | None = None) -> tuple[Subscription, str]:
-        """The subscription, and its ticket, which is shown this once.
+        """Creates a subscription; returns it with its ticket, which is shown this once.
 
-        Whoever brings a ticket of their own gets the id that goes with it: asking again, because the answer was lost,
-        gives the subscription that is there, and no second one. An owner whose key is revoked makes none; one who has
-        `most` that are active makes no more, however many ask at once: TooManyError.
+        A request that brings its own ticket gets the id that belongs to it: a repeat, because the answer was lost,
+        returns the existing subscription, and creates no second one. An owner whose key is revoked cannot create one,
+        nor can one with `most` active ones, however many requests come at once: TooManyError.
         """
         for what in ("label", "text", "filter", "owner"):
             require_storable(getattr(new, what), what)
@@ -141,7 +141,7 @@ class Subscriptions(Importing):
         return None if row is None else _subscription(row)
 
     def by_number(self, numbers: Sequence[int]) -> dict[int, Subscription]:
-        """Subscriptions of these numbers that there are."""
+        """Subscriptions of these numbers that exist."""
         found: dict[int, Subscription] = {}
         with self._database.read() as connection:
             for some in pieces(numbers):
@@ -159,7 +159,7 @@ class Subscriptions(Importing):
             return [int(row[0]) for rows in some for row in rows]
 
     def active(self, numbers: Collection[int]) -> set[int]:
-        """Subscriptions among some that have not ended."""
+        """Filters numbers of subscriptions: those that are active."""
         found: set[int] = set()
         with self._database.read() as connection:
             for some in pieces(list(numbers)):
@@ -168,7 +168,7 @@ class Subscriptions(Importing):
         return found
 
     def ticket_fits(self, id: str, ticket: str) -> bool:
-        """Takes as long for an id that does not exist as for a wrong ticket."""
+        """True if the ticket is the subscription's. Takes as long for an unknown id as for a wrong ticket."""
         kept = None
         if _ID.fullmatch(id) is not None:
             with self._database.read() as connection:
@@ -185,9 +185,9 @@ class Subscriptions(Importing):
         after: int = 0,
         limit: int = 100,
     ) -> builtins.list[Subscription]:
-        """An owner's, or everybody's for None, by number; `search` is found in id, label or text, in any case.
+        """Subscriptions of an owner, or everybody's for None, by number; `search` finds id, label or text, in any case.
 
-        `expiring`: only those whose end has been announced by that moment, and has not come.
+        `expiring`: only those whose expiry has been announced by that moment, and has not come.
         """
         if not is_storable(search):
             return []
@@ -204,12 +204,12 @@ class Subscriptions(Importing):
         return self._all(wanted)
 
     def pushed(self, after: int = 0, limit: int = 1_000) -> builtins.list[Subscription]:
-        """Subscriptions delivered by webhook or to Kafka that have not ended, by number."""
+        """Push subscriptions (webhook or Kafka) that have not ended, by number."""
         wanted = _page(after, limit).where(_COLUMNS.mode.in_(_PUSHED), _COLUMNS.state.in_(LASTING))
         return self._all(wanted)
 
     def calling(self) -> Iterator[str]:
-        """The filters of those that call operators and have not ended."""
+        """Filters of the subscriptions that call operators and have not ended."""
         after = 0
         its = (_COLUMNS.kind == "operator", _COLUMNS.state.in_(LASTING))
         while page := self._all(_page(after, _CALLING).where(*its)):
@@ -221,7 +221,7 @@ class Subscriptions(Importing):
             return counters.counted(connection, owner, state)
 
     def count_expiring(self, owner: str | None, now: datetime) -> int:
-        """Number of an owner's subscriptions, or everybody's for None, whose end is announced and has not come."""
+        """Number of an owner's subscriptions, or everybody's for None, whose expiry is announced and has not come."""
         counting = select(func.count()).select_from(SUBSCRIPTIONS).where(*_expiring(now))
         if owner is not None:
             counting = counting.where(_COLUMNS.owner == owner)
@@ -229,7 +229,7 @@ class Subscriptions(Importing):
             return int(connection.execute(counting).scalar_one())
 
     def renew(self, id: str, expires: datetime, *, by_owner: bool = False) -> Subscription:
-        """Valid until then. One that had expired is matched again. `by_owner` as in `replace`."""
+        """Renews a subscription until the moment given. An expired one is matched again. `by_owner` as in `replace`."""
         with self._database.write() as connection:
             found = self._found(connection, id)
             if by_owner:
@@ -244,7 +244,7 @@ class Subscriptions(Importing):
             return renewed
 
     def cancel(self, id: str) -> Subscription:
-        """Ended for good. To cancel one again changes nothing."""
+        """Cancels a subscription for good. A repeat changes nothing."""
         with self._database.write() as connection:
             found = self._found(connection, id, ended=True)
             if found.state == "cancelled":
@@ -264,7 +264,7 @@ class Subscriptions(Importing):
         state: State | Keep = UNCHANGED,
         by_owner: bool = False,
     ) -> Subscription:
-        """Changes what is given. One that was cancelled cannot be changed.
+        """Changes the fields given. A cancelled subscription cannot be changed.
 
         `by_owner`: on behalf of its owner, whose key must be live. A service may take a key for live for a moment after
         another has revoked it, and what that has paused must stay so.
@@ -301,7 +301,7 @@ class Subscriptions(Importing):
             return place_anew(connection, found.number, cursor, ahead=False)
 
     def transfer(self, id: str, owner: str) -> tuple[Subscription, str]:
-        """Gives a subscription to another key, and its new ticket: what the old ticket opened it opens no more."""
+        """Gives a subscription to another key; returns it with its new ticket. The old ticket becomes invalid."""
         ticket = f"tkt_{random_text(32)}"
         with self._database.write() as connection:
             found = self._found(connection, id)
@@ -314,8 +314,9 @@ class Subscriptions(Importing):
         return given, ticket
 
     def suspend(self, reasons: Mapping[int, str]) -> builtins.list[Subscription]:
-        """Suspends those that are active, by number, each for a reason: they are not matched until somebody resumes
-        them. Returns those that it did suspend."""
+        """Suspends active subscriptions, by number, each for a reason: they are not matched until they are resumed.
+        Returns those suspended.
+        """
         suspended = []
         with self._database.write() as connection:
             # As whoever changes a subscription does, before it is read.
@@ -328,37 +329,39 @@ class Subscriptions(Importing):
         return suspended
 
     def suspended(self) -> builtins.list[int]:
-        """The numbers of those that are suspended."""
+        """Numbers of the suspended ones among them."""
         with self._database.read() as connection:
             return list(connection.execute(select(_COLUMNS.number).where(_COLUMNS.state == "suspended")).scalars())
 
     def announce(self, now: datetime) -> int:
-        """Records a notification for each whose end is near, once; returns how many."""
+        """Records a notification for each subscription about to expire, once; returns how many."""
         return announce(self._database, now)
 
     def expire(self, now: datetime) -> int:
-        """Marks those whose time is up, each under a revision of its own; returns how many."""
+        """Expires subscriptions at the end of their validity, each under a revision of its own; returns how many."""
         return expire(self._database, now)
 
     def purge(self, before: datetime, followed: int) -> int:
-        """Removes those that ended before a moment for good; `followed` is the revision our follower has reached."""
+        """Removes subscriptions that ended before a moment for good; `followed` is the revision our follower has
+        reached.
+        """
         return purge(self._database, before, followed)
 
     @property
     def purged(self) -> int:
-        """The newest revision of those removed for good: whoever followed up to one before that has missed an end."""
+        """Newest revision of those removed for good: a follower at an earlier revision has missed an end."""
         with self._database.read() as connection:
             return counters.value(connection, "purged")
 
     def changes(self, after: int, limit: int = 50_000) -> builtins.list[ChangeRow]:
-        """The subscriptions touched after a revision, in the order of their newest one.
+        """Subscriptions touched after a revision, in the order of their newest one.
 
-        Joins are among them with nothing: no index of filters holds them.
+        Joins come as removals: no index of filters holds them.
         """
         return self._changes(after, limit, and_(_COLUMNS.state == "active", _COLUMNS.kind != "join"))
 
     def join_changes(self, after: int, limit: int = 10_000) -> builtins.list[ChangeRow]:
-        """Changes of joins, and of nothing else."""
+        """Changes of joins alone."""
         return self._changes(after, limit, _COLUMNS.state == "active", _COLUMNS.kind == "join")
 
     def _changes(
@@ -406,7 +409,7 @@ class Subscriptions(Importing):
 
 
 def _expiring(now: datetime) -> tuple[ColumnElement[bool], ...]:
-    """As `Subscription.is_expiring` has it, in whole microseconds."""
+    """Condition of `Subscription.is_expiring` in SQL, in whole microseconds."""
     expires, began = (type_coerce(column, BigInteger) for column in (_COLUMNS.expires, _COLUMNS.began))
     left = expires - microseconds(now)
     standing = _COLUMNS.state.in_(LASTING)

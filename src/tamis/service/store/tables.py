@@ -1,4 +1,4 @@
-"""The store's tables as this version has them; `migrations` brings a database to this state.
+"""Table definitions (SQLAlchemy) of the store in this version; `migrations` brings a database to this state.
 
 All in one `METADATA`. Numbers, positions and moments are 64 bits wide; documents are JSON text.
 """
@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import BigInteger, Boolean, Column, Dialect, Index, Integer, LargeBinary, MetaData, Table, Text, text
 from sqlalchemy.types import TypeDecorator
 
-# Moments as both databases hold them: whole microseconds since 1970, which sort, subtract and never change zone.
+# Timestamps in both databases: whole microseconds since 1970, which sort, subtract and never change zone.
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -21,7 +21,7 @@ def now() -> datetime:
 
 
 def microseconds(moment: datetime) -> int:
-    """A moment without a zone is refused: nobody knows when it is."""
+    """Microseconds since 1970; refuses a datetime without a zone, which is ambiguous."""
     return (moment - EPOCH) // _MICROSECOND
 
 
@@ -30,7 +30,7 @@ def moment(count: int) -> datetime:
 
 
 class Moment(TypeDecorator[datetime]):
-    """A datetime with a zone outside, an int64 inside."""
+    """Column type: a datetime with a zone outside, an int64 inside."""
 
     impl = BigInteger
     cache_ok = True
@@ -42,7 +42,7 @@ class Moment(TypeDecorator[datetime]):
         return None if value is None else moment(value)
 
 
-# What all tables share.
+# Shared metadata of all tables.
 
 METADATA = MetaData()
 
@@ -50,10 +50,10 @@ METADATA = MetaData()
 Number = BigInteger().with_variant(Integer(), "sqlite")
 
 
-# What joins stand on: the rows of tables, and the content of each subscription that joins them.
+# Joins: the rows of tables, and the content of each join subscription.
 
-# The rows that there are. `key` is JSON: what tells rows of a table apart; `position` is where the row changed last,
-# and `body` the event that it changed by.
+# Rows of tables. `key` is JSON: the identity of the row in its table; `position` is where the row changed last, and
+# `body` the event that changed it.
 TABLE_ROWS = Table(
     "table_rows",
     METADATA,
@@ -64,7 +64,7 @@ TABLE_ROWS = Table(
     Index("table_rows_by_position", "table", "position"),
 )
 
-# How many rows a table ever took, and the greatest time among them, where its retention goes by time.
+# Number of rows that a table ever had, and the greatest time among them, where its retention goes by time.
 TABLE_ARRIVALS = Table(
     "table_arrivals",
     METADATA,
@@ -73,8 +73,8 @@ TABLE_ARRIVALS = Table(
     Column("latest", BigInteger),
 )
 
-# The joins whose content is kept, each with the text that it is the content of, and the columns that its rows have, as
-# JSON; `trouble` is why it is not kept any more, of one that has outgrown the limits.
+# Joins whose content is stored, each with its text and the columns of its rows, as JSON; `trouble` is why a content
+# that has outgrown the limits is not stored any more.
 JOINED = Table(
     "joined",
     METADATA,
@@ -84,7 +84,7 @@ JOINED = Table(
     Column("trouble", Text, nullable=False),
 )
 
-# Results, each under an id that is a function of the rows it is made of; `row` is JSON, as it is shown.
+# Results, each under an id that is a function of its rows; `row` is JSON, as it is shown.
 CONTENTS = Table(
     "contents",
     METADATA,
@@ -95,9 +95,9 @@ CONTENTS = Table(
 )
 
 
-# What matched, and how far it has been delivered.
+# Matches, and the delivery state of their subscriptions.
 
-# The events that matched something; `position` says where they stand among all of them.
+# Events that matched; `position` is their order.
 EVENTS = Table(
     "events",
     METADATA,
@@ -156,7 +156,7 @@ BATCHES = Table(
     Column("batch", BigInteger, primary_key=True),
 )
 
-# Where the logs that several services share have been matched up to, and which stream goes on from there.
+# Progress of the logs that several services share, and the stream that continues each.
 PROGRESS = Table(
     "progress",
     METADATA,
@@ -180,7 +180,7 @@ DELIVERIES = Table(
 )
 
 
-# What publishers leave behind: schemas, advertisements, and what could not be taken or delivered.
+# Publishers: schemas, advertisements, and dead letters.
 
 SCHEMAS = Table(
     "schemas",
@@ -217,7 +217,7 @@ DEAD_LETTERS = Table(
 )
 
 
-# Who may do what, and what is subscribed to.
+# Access: keys and subscriptions.
 
 KEYS = Table(
     "keys",
@@ -238,10 +238,10 @@ COUNTERS = Table(
     Column("value", BigInteger, nullable=False),
 )
 
-# A subscription's number is the revision that it was created under. `filter` is null where it is `text` itself;
-# `mode` is `delivery`'s mode, and `changed` is when it got its `revision`. `reason` is why it is suspended. `began` is
-# when it was made or last renewed, and `notice` when the subscriber is to be told that it expires: null once they were,
-# or if it never does.
+# Subscriptions. `number` is the revision of creation. `filter` is null where it is `text` itself; `mode` is
+# `delivery`'s mode, and `changed` is when it got its `revision`. `reason` is why it is suspended. `began` is when it
+# was made or last renewed, and `notice` when the subscriber is to be notified of the expiry: null afterwards, or if it
+# never expires.
 SUBSCRIPTIONS = Table(
     "subscriptions",
     METADATA,
@@ -272,7 +272,7 @@ SUBSCRIPTIONS = Table(
     Index("subscriptions_by_mode", "mode", "number"),
 )
 
-# How many subscriptions an owner has in a state, changed with them: counting a million rows would take too long.
+# Number of an owner's subscriptions in each state, changed with them: counting a million rows would take too long.
 COUNTS = Table(
     "subscription_counts",
     METADATA,
@@ -282,7 +282,7 @@ COUNTS = Table(
 )
 
 
-# Work that waits to be done.
+# Queued work.
 
 BACKTESTS = Table(
     "backtests",

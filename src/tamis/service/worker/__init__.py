@@ -1,6 +1,6 @@
-"""The pipeline process: Spark over the event log, beside the service and supervised by it.
+"""Pipeline process: matches the event log on Spark, beside the service and supervised by it.
 
-`Supervisor` is what the service sees. Everything else here runs in the process it starts (`__main__`): a table that
+`Supervisor` is the service's side. Everything else here runs in the process it starts (`__main__`): a table that
 follows the store's subscriptions, the query over the event log, the recording of its answers, and backtests.
 """
 

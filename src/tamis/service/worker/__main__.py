@@ -1,4 +1,6 @@
-"""`python -m tamis.service.worker`: the pipeline process. Its settings are the first line of standard input."""
+"""Entry point of the pipeline process: `python -m tamis.service.worker`. Its settings are the first line of standard
+input.
+"""
 
 import sys
 

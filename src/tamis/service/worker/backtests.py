@@ -1,4 +1,6 @@
-"""Backtests that users asked for, run one after the other beside the stream."""
+"""Backtests in the pipeline process, beside the stream: matches or joined results over time with samples of them, and
+the thread that runs queued jobs.
+"""
 
 from __future__ import annotations
 
@@ -33,19 +35,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# One backtest: what a filter would have matched in the event log.
+# Backtest of a filter over the event log.
 
 _ID: Final = "it"
 _SAMPLES: Final = 5
 _MOST_SAMPLES: Final = 50
 _WINDOWS: Final = 120
-# Widths that read well on an axis, in seconds.
+# Window widths that read well on an axis, in seconds.
 _WIDTHS: Final = (1, 5, 15, 60, 300, 900, 3_600, 10_800, 43_200, 86_400, 604_800)
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A backtest as it was asked for. Events received from `since` to before `until` are looked at."""
+    """Request for a backtest. Events received from `since` to before `until` are evaluated."""
 
     filter: str
     since: datetime | None
@@ -55,7 +57,7 @@ class Asked:
 
     @classmethod
     def read(cls, request: dict[str, Any]) -> Asked:
-        """From `filter`, and if given `since`, `until` (ISO), `window_seconds` and `samples`."""
+        """Parses `filter`, and if given `since`, `until` (ISO), `window_seconds` and `samples`."""
         try:
             seconds = request.get("window_seconds")
             return cls(
@@ -70,7 +72,7 @@ class Asked:
 
 
 def look_back(records: DataFrame, schema: Schema, asked: Asked, operators: Operators | None = None) -> dict[str, Any]:
-    """Counts over time and a few events that matched. Records have the columns of the event log.
+    """Counts over time and a few matching events. Records have the columns of the event log.
 
     `illegible` are the events that are no longer, or not yet, valid under the schema.
     """
@@ -112,7 +114,7 @@ def look_back(records: DataFrame, schema: Schema, asked: Asked, operators: Opera
 
 
 def chosen_records(records: DataFrame, asked: Asked) -> DataFrame:
-    """Records of the log that were received in the time asked about."""
+    """Records of the log received in the requested time."""
     # The stream has the cores to itself but for this: one of them stays free of backtests, if there is one.
     records = records.coalesce(max(records.sparkSession.sparkContext.defaultParallelism - 1, 1))
     chosen = records.where(records["time"] < asked.until)
@@ -120,7 +122,7 @@ def chosen_records(records: DataFrame, asked: Asked) -> DataFrame:
 
 
 def _series(tally: pa.Table, kind: int) -> list[list[Any]]:
-    """Start of the window and number, in order."""
+    """Start and count of each window, in order."""
     counted = tally.filter(pc.equal(tally["_kind"], kind)).group_by("_window").aggregate([("_count", "sum")])
     ordered = counted.sort_by("_window")
     starts = ordered["_window"].cast(pa.timestamp("us", "UTC")).to_pylist()
@@ -129,13 +131,13 @@ def _series(tally: pa.Table, kind: int) -> list[list[Any]]:
 
 
 def width_of(first: datetime | None, last: datetime | None) -> timedelta:
-    """The narrowest of the usual widths that does not cut the time between into too many windows."""
+    """Narrowest of the usual widths that does not cut the time into too many windows."""
     seconds = 0.0 if first is None or last is None else (last - first).total_seconds()
     return timedelta(seconds=next((width for width in _WIDTHS if seconds <= width * _WINDOWS), _WIDTHS[-1]))
 
 
 def _unused(name: str, schema: Schema) -> str:
-    """The name after as many underscores as no attribute has."""
+    """Name that no attribute has, made by appending underscores."""
     unused = f"_{name}"
     while any(taken == unused or taken.startswith(f"{unused}.") for taken in schema.attributes):
         unused = f"_{unused}"
@@ -147,14 +149,14 @@ def _moment(text: str) -> datetime:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-# One backtest of a join: what its content would be, had the tables begun empty with the oldest event that is kept.
+# Backtest of a join: its content, had the tables begun empty with the oldest event that is kept.
 
 _MOST: Final = 1_000_000  # the tables grow from one event to the next, so all go through the driver
 _AT_ONCE: Final = 10_000
 
 
 def look_back_joined(records: DataFrame, schema: Schema, asked: Asked) -> dict[str, Any]:
-    """Number of results that came and went over time, and some of those that are there in the end.
+    """Number of results that came and went over time, and some of those at the end.
 
     The form is that of a filter's backtest; `rows` is how many results there are in the end, and `samples` are results.
     """
@@ -190,7 +192,7 @@ def look_back_joined(records: DataFrame, schema: Schema, asked: Asked) -> dict[s
 
 
 def _starts(times: pa.Array, window: timedelta) -> list[datetime]:
-    """The beginning of the window that each moment is in."""
+    """Start of the window of each moment."""
     width = window // timedelta(microseconds=1)
     numbers = np.asarray(times.cast(pa.timestamp("us", "UTC")).cast(pa.int64()))
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
@@ -201,16 +203,16 @@ def _counted(counted: Counter[datetime]) -> list[list[Any]]:
     return [[start.isoformat(), number] for start, number in sorted(counted.items())]
 
 
-# The pool of Spark's scheduler, and the group of jobs: the stream's tasks take turns with these.
+# Pool of Spark's scheduler, and group of jobs: the stream's tasks take turns with these.
 _POOL: Final = "backtests"
 _POLL: Final = 1.0
 _PROGRESS: Final = 0.5
 
 
 class BacktestRunner:
-    """A thread that takes one job after the other from the store.
+    """Thread that claims and runs one job after the other from the store.
 
-    A job that was running when its process died is taken again. What goes wrong with a job is written to it.
+    A job that was running when its process died is requeued. A failure is written to the job.
     """
 
     def __init__(
@@ -231,12 +233,12 @@ class BacktestRunner:
         self._thread.start()
 
     def check(self) -> None:
-        """Complains if the thread has ended."""
+        """Raises an error if the thread has ended."""
         if not self._thread.is_alive():
             raise PipelineError(f"backtests are no longer run: {self._failure}")
 
     def stop(self) -> None:
-        """Leaves what is running to the next process."""
+        """Stops; the next process takes the running job up again."""
         self._stopped.set()
         self._spark.sparkContext.cancelJobGroup(_POOL)
         self._thread.join(5)
@@ -283,7 +285,7 @@ class BacktestRunner:
         watching.join()
 
     def _watch(self, id: str, done: threading.Event) -> None:
-        """Writes down how many of the tasks are done, now and then."""
+        """Records the progress of the tasks, periodically."""
         tracker = self._spark.sparkContext.statusTracker()
         told = (0, 0)
         while not done.wait(_PROGRESS):

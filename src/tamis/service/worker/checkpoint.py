@@ -1,4 +1,5 @@
-"""Checkpoint of the stream, made as durable as the store that it has to agree with.
+"""Spark checkpoint of the stream: flushed like the store that it has to agree with, mended after crashes, and read for
+streams, offsets and ranks.
 
 Spark's checkpoint is safe against the death of a process, not against that of the machine: its files are not flushed.
 """
@@ -29,7 +30,7 @@ class Range:
 
 
 class Checkpoint:
-    """The folder that a query is resumed from, and the name under which the store knows its batches.
+    """Folder that a query is resumed from, and the name under which the store knows its batches.
 
     Spark numbers the batches of a checkpoint from 0; in the store they go on from `first`, so that positions grow even
     if the checkpoint was deleted and everything is read again.
@@ -76,7 +77,7 @@ class Checkpoint:
         self.first: int = noted["first"]
 
     def secure(self, batch: int) -> None:
-        """Makes the plan of a batch survive a crash of the machine."""
+        """Flushes the plan of a batch, so that it survives a crash of the machine."""
         if not self._secured:
             flush(self.folder / _METADATA)
             flush(self.folder)
@@ -89,7 +90,7 @@ class Checkpoint:
         return _last_line(self._offsets / str(batch)).decode()
 
     def range(self, batch: int) -> Range:
-        """The events of a batch, as far as the log counts them by number."""
+        """Events of a batch, as far as the log counts them by number."""
         return Range(self._end(batch - 1) if batch else self._begin, self._end(batch))
 
     def ends(self, batch: int) -> dict[str, int]:
@@ -114,7 +115,7 @@ class Checkpoint:
         return ranks
 
     def _left(self, recorded: Callable[[str], int | None]) -> str | None:
-        """The stream that the folder is about, if it can be gone on with under its name."""
+        """Name of the stream in the folder, if it can be resumed under that name."""
         note = self.folder / _STREAM
         if not note.exists():
             return None
@@ -138,7 +139,7 @@ class Checkpoint:
             return 0
 
     def _mend(self) -> None:
-        """Removes what a crash left behind: files of the machine's that are empty or cut off, and a process's drafts.
+        """Removes remains of a crash: empty or truncated files of the machine's, and drafts of a process.
 
         Spark refuses to begin where there is even a draft of the first batch.
         """
@@ -168,12 +169,14 @@ def _whole(path: Path) -> bool:
 
 
 def _last_line(path: Path) -> bytes:
-    """Spark's logs have a line for the format, one for the batch, and one a source; the query has one source."""
+    """Offsets in a log file of Spark: it has a line for the format, one for the batch, and one a source; the query has
+    one source.
+    """
     return path.read_bytes().rstrip(b"\n").rpartition(b"\n")[2]
 
 
 def _sum(offsets: Any) -> int:
-    """The spool's offset has one number under that name; Kafka's have one a partition, under the topic."""
+    """Sum of an offset's numbers: one for the spool, one per partition for Kafka, under the topic."""
     if isinstance(offsets, dict):
         return _sum(offsets["event"]) if "event" in offsets else sum(map(_sum, offsets.values()))
     return offsets if isinstance(offsets, int) else 0

@@ -1,4 +1,6 @@
-"""The table of subscriptions that follows the store."""
+"""Subscription table of the pipeline process: reopened or built anew, and kept in step with the store's subscriptions
+and schema.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,13 @@ from tamis.service.base.offering import NOTHING, USUAL, Algorithms, Offering
 from tamis.service.store import Store
 from tamis.service.store.store import FollowedSchema
 from tamis.service.worker.joining import TABLES, tables_filter
-from tamis.service.worker.messages import Fared, Refusal
+from tamis.service.worker.messages import Fared, RefusedSubscription
 from tamis.service.worker.recording import Residuals
 
 _APPLIED: Final = "applied.json"
 _PAGE: Final = 50_000
-# To compile a table anew takes a third of the time that it takes to add the same subscriptions page by page.
+# Share of changes above which a table is rebuilt: that takes a third of the time of adding the same subscriptions page
+# by page.
 _MANY: Final = 100_000
 _MANY_SHARE: Final = 0.5
 
@@ -52,7 +55,7 @@ class FollowingTable:
         self,
         folder: Path,
         store: Store,
-        refused: Callable[[Refusal], None],
+        refused: Callable[[RefusedSubscription], None],
         offering: Offering = NOTHING,
         algorithms: Algorithms = USUAL,
     ) -> None:
@@ -74,7 +77,7 @@ class FollowingTable:
 
     @property
     def applied(self) -> int:
-        """The store's revision that the table is at."""
+        """Revision of the store that the table is at."""
         return self._applied
 
     def fared(self) -> dict[str, Fared]:
@@ -84,12 +87,12 @@ class FollowingTable:
             return {one.name: Fared.of(one).after(self._counted.get(one.name, Tally())) for one in told}
 
     def newest(self) -> Snapshot:
-        """The table as it is now."""
+        """Table as it is now."""
         with self._entered:
             return self._table.snapshot()
 
     def for_batch(self, stream: str, batch: int) -> Snapshot:
-        """Snapshot for a micro-batch: nothing that was acknowledged before this call is missing.
+        """Snapshot for a micro-batch: contains every change acknowledged before this call.
 
         A batch that is run again gets the version it had first, unless a new table was built since.
         """
@@ -98,12 +101,12 @@ class FollowingTable:
             return self._table.snapshot(version)
 
     def keep_up(self) -> None:
-        """Applies all that has changed while there is no micro-batch, so that the first one has nothing to wait for."""
+        """Applies all changes while no micro-batch runs, so that the first one need not wait."""
         with self._entered:
             self._bring_up_to_date()
 
     def catch_up(self) -> None:
-        """Applies what has changed, so that the next micro-batch has less to wait for. May be called during one."""
+        """Applies changes, so that the next micro-batch has fewer to wait for. May be called during one."""
         with self._entered:
             if self._is_newest():
                 self._follow()
@@ -122,7 +125,7 @@ class FollowingTable:
         return version
 
     def _follow(self, batch: tuple[str, int] | None = None) -> int | None:
-        """Applies what has changed; the version that a batch is to use, where one is given."""
+        """Applies changes; returns the version that a batch is to use, where one is given."""
         self._store.subscriptions.expire(datetime.now(UTC))
         behind = self._store.subscriptions.revision - self._applied
         if behind > _MANY and behind > _MANY_SHARE * len(self._table):
@@ -141,7 +144,7 @@ class FollowingTable:
         return version
 
     def _pages(self, after: int) -> Iterator[tuple[int, dict[str, str | None]]]:
-        """The changes after a revision: the revision reached, and filters by id; None for what is no longer matched."""
+        """Changes after a revision: the revision reached, and filters by id; None for removed ones."""
         while rows := self._store.subscriptions.changes(after, _PAGE):
             after = rows[-1].revision
             self.residuals.forget(row.number for row in rows)
@@ -160,7 +163,7 @@ class FollowingTable:
             self._report(refused)
 
     def _left(self) -> tuple[SubscriptionTable, int] | None:
-        """The newest table for the schema that an earlier process left. What it says the store says too."""
+        """Newest table for the schema that an earlier process left. It agrees with the store."""
         version, schema = self._followed.serving
         folders = self._folder.glob(f"{version}.*")
         for folder in sorted(folders, key=lambda path: int(path.suffix[1:]), reverse=True):
@@ -177,7 +180,7 @@ class FollowingTable:
         return None
 
     def _built(self) -> tuple[SubscriptionTable, int]:
-        """A new table of what the store has."""
+        """New table of the store's subscriptions."""
         version, schema = self._followed.serving
         # What was removed before now is not missed, even if it had the newest revision of all.
         revision, every = self._store.subscriptions.purged, dict[str, str | None]()
@@ -197,14 +200,14 @@ class FollowingTable:
         return SubscriptionTable.create(folder, index, self._annotation(revision)), revision
 
     def _renew(self) -> None:
-        """Goes on with a new table."""
+        """Replaces the table by a new one."""
         for one in self._table.operators:
             self._counted[one.name] = self._counted.get(one.name, Tally()) + one.tally
         self._table, self._applied = self._built()
         self._version = self._followed.version
 
     def _learned(self) -> dict[str, Seen]:
-        """Lessons on operators with the newest table before."""
+        """Observations of operators in the newest table before."""
         files = sorted(self._folder.glob(f"*/{LEARNED}"), key=lambda path: path.stat().st_mtime_ns)
         return read_learned(files[-1]) if files else {}
 
@@ -214,19 +217,20 @@ class FollowingTable:
     def _built_for(self) -> dict[str, Any]:
         """Dependencies of a table besides the store.
 
-        What was refused for want of an operator may be taken with another offering, and the other way round.
+        A filter that was refused for want of an operator may be accepted with another offering, and the other way
+        round.
         """
         return {"operators": self._offering.versions, "algorithms": self._algorithms.noted()}
 
     def _clear(self) -> None:
-        """Removes the tables before this one: between batches nobody uses them."""
+        """Removes earlier tables: between batches nobody uses them."""
         for folder in self._folder.iterdir():
             if folder != self._table.path:
                 shutil.rmtree(folder)
 
     def _report(self, refused: Sequence[tuple[str, TamisError]]) -> None:
         for id, error in refused:
-            self._refused(Refusal(int(id), str(error)))
+            self._refused(RefusedSubscription(int(id), str(error)))
 
 
 def _rows(filters: dict[str, str]) -> pa.Table:
@@ -236,8 +240,9 @@ def _rows(filters: dict[str, str]) -> pa.Table:
 
 
 def _read(folder: Path) -> tuple[int | None, dict[str, Any]]:
-    """The revision that a table is at, and what it was built for; None if there is no note of it, because the process
-    died before the table was complete. A note that does not say so is of a table for the usual algorithms."""
+    """Revision that a table is at, and its dependencies; None without a note, because the process died before the table
+    was complete. A note without dependencies is of a table for the default algorithms.
+    """
     try:
         # Tamis 0.1 has the note in a file of its own.
         noted = dict(Versions(folder).newest().note or json.loads((folder / _APPLIED).read_bytes()))

@@ -1,7 +1,7 @@
-"""Join subscriptions in the pipeline process: tables in memory as the store has them, and what each batch does to them.
+"""Join subscriptions in the pipeline process: tables in memory as the store has them, and each batch's effect on them.
 
-The store is the truth. What is in memory is what it says, and can be read from it again at any time; a step changes
-both, memory first, and where the transaction fails memory is thrown away.
+The store is the truth: memory can be read from it again at any time. A step changes both, memory first; if the
+transaction fails, memory is thrown away.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tamis.service.base.configuration import Settings
 from tamis.service.store import ChangeRow, Joined, JoinWrites, Opening, Owner, Store
 from tamis.service.store.joins import changed_text, key_text, read_table, result_id, row_text
 from tamis.service.store.store import FollowedSchema
-from tamis.service.worker.messages import Refusal
+from tamis.service.worker.messages import RefusedSubscription
 from tamis.service.worker.suspending import Fairness
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ _PAIRS: Final = pa.schema({"position": pa.int64(), "subscription": pa.int64(), "
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Result of a batch's changes: pairs with their `changes`, refusals by place, and what is to be written.
+    """Result of a batch's changes: pairs with their `changes`, refusals by place, and the writes for the store.
 
     `outgrown` are the subscriptions whose content is too large from now on.
     """
@@ -52,7 +52,7 @@ class Step:
 
 
 class _Charging(Charging):
-    """Meter of the contents of joins, in the process that suspends: nobody else looks at the desk meanwhile.
+    """Charges the cost of join contents to their owners, in the process that suspends: no other process reads the desk.
 
     `excluded` are the subscriptions whose patterns may not have been run on all rows.
     """
@@ -68,7 +68,7 @@ class _Charging(Charging):
 
 
 class Joining:
-    """The tables and the joins of a store, for the one process that matches its events.
+    """Tables and joins of a store, for the one process that matches its events.
 
     `take_over` begins; `settle` brings the joins up to those that the store has; a `step` takes a batch's changes. One
     thread at a time is let in, and stays until what it did is in the store.
@@ -77,7 +77,7 @@ class Joining:
     def __init__(
         self,
         store: Store,
-        refused: Callable[[Refusal], None],
+        refused: Callable[[RefusedSubscription], None],
         limits: Limits,
         content_rows: int,
         content_bytes: int,
@@ -104,7 +104,7 @@ class Joining:
         return bool(self._served.schema.tables)
 
     def take_over(self, owner: Owner | None = None) -> None:
-        """Reads the store, once nobody else changes it any more.
+        """Reads the store, once no other process changes it.
 
         `owner`: the log, if it is shared, and the stream that has it now. When another one has it, nothing is written.
         """
@@ -113,7 +113,7 @@ class Joining:
             self.settle()
 
     def settle(self) -> None:
-        """Begins and ends joins as the store says: all that was acknowledged before this call is in force after it."""
+        """Begins and ends joins as in the store: subscriptions acknowledged before this call are in force after it."""
         with self._entered:
             if self._served.refresh():
                 self._sound = False
@@ -129,7 +129,7 @@ class Joining:
 
     @contextmanager
     def step(self, bodies: pa.Array, positions: Int64s) -> Iterator[Step]:
-        """Takes the changes of a batch, in their order; whoever gets the step puts it into the store."""
+        """Applies the changes of a batch, in order; the caller writes the step to the store."""
         with self._entered:
             server = self._ready()
             self._sound = False
@@ -166,7 +166,7 @@ class Joining:
         return self._server
 
     def _load(self) -> None:
-        """Memory as the store has it; then what was subscribed and cancelled meanwhile."""
+        """Loads memory from the store, then applies subscriptions made and cancelled meanwhile."""
         joined = self._store.joins.joined()
         self._begun = {number: one.text for number, one in joined.items() if not one.trouble}
         self._stopped = joined.keys() - self._begun.keys()
@@ -184,7 +184,7 @@ class Joining:
         self._compare()
 
     def _compare(self) -> None:
-        """Brings all joins up to the store's, also those that it has forgotten by now."""
+        """Compares all joins with the store's, so that those purged there end too."""
         purged, gone = self._store.subscriptions.purged, self._begun.keys() | self._stopped
         self._followed = 0
         for page in self._pages():
@@ -207,7 +207,7 @@ class Joining:
             self._followed = page[-1].revision
 
     def _change(self, rows: Sequence[ChangeRow]) -> None:
-        """Ends what ended and begins what is new, in one transaction; what is as it was stays."""
+        """Begins and ends joins, in one transaction; unchanged ones stay."""
         server, writes = self._ready(), JoinWrites()
         changed = [row for row in rows if row.filter != self._begun.get(row.number) or row.number in self._outdated]
         new = {row.number: row for row in changed if row.filter is not None}
@@ -216,7 +216,7 @@ class Joining:
         self._forget(gone, writes)
         self._let_go({row.number for row in rows if row.filter is None} & self._stopped, writes)
         for id, error in server.add({str(number): str(row.filter) for number, row in new.items()}):
-            self._refused(Refusal(int(id), str(error)))
+            self._refused(RefusedSubscription(int(id), str(error)))
             self._stopped.add(int(id))
             writes.joined[int(id)] = Joined("", "", f"it cannot be read: {error.message}")
         taken = {number: row for number, row in new.items() if str(number) in server}
@@ -232,7 +232,7 @@ class Joining:
         self._pause(outgrown)
 
     def _opened(self, row: ChangeRow, writes: JoinWrites) -> Iterable[Opening]:
-        """The content that a join has at first, as its first notifications."""
+        """Initial content of a join, as its first notifications."""
         assert self._server is not None
         results = [(result_id(result), row_text(one)) for result, one in self._server.results_of(str(row.number))]
         writes.joined[row.number] = Joined(str(row.filter), _columns(self._server, row.number))
@@ -249,7 +249,7 @@ class Joining:
             yield Opening(row.number, f"cnt_{uuid.uuid4().hex}", told)
 
     def _forget(self, numbers: Iterable[int], writes: JoinWrites) -> None:
-        """Ends joins. What the step wrote of their content goes with them."""
+        """Ends joins. Content that the step wrote for them is removed with them."""
         assert self._server is not None
         listed = set(numbers)
         self._server.remove([str(number) for number in listed])
@@ -261,14 +261,14 @@ class Joining:
             del writes.contents[key]
 
     def _stop(self, outgrown: dict[int, str], writes: JoinWrites) -> None:
-        """Ends joins, and keeps why."""
+        """Ends joins, and keeps the reason."""
         self._forget(outgrown, writes)
         self._stopped |= outgrown.keys()
         writes.joined.update({number: Joined("", "", trouble) for number, trouble in outgrown.items()})
 
     @contextmanager
     def _charged(self, server: JoinServer) -> Iterator[_Charging | None]:
-        """Slow patterns that decide which results there are within are charged to the joins that hold them."""
+        """Charges slow patterns, evaluated for results within, to the joins that hold them."""
         if self._fairness is None:
             yield None
             return
@@ -278,7 +278,7 @@ class Joining:
         charging.tell()
 
     def _forget_excluded(self, charging: _Charging | None, writes: JoinWrites) -> frozenset[int]:
-        """Ends those whose patterns were left out, so that contents are not whole: resumed, they begin anew."""
+        """Ends joins whose patterns were left out, so that their contents are incomplete: resumed, they begin anew."""
         if charging is None:
             return frozenset()
         excluded = charging.excluded & self._begun.keys()
@@ -286,7 +286,7 @@ class Joining:
         return excluded
 
     def _let_go(self, stopped: set[int], writes: JoinWrites) -> None:
-        """Forgets why joins were stopped, unless they are paused still."""
+        """Forgets why joins were stopped, unless they are still paused."""
         known = self._store.subscriptions.by_number(sorted(stopped))
         over = {number for number in stopped if number not in known or known[number].state != "paused"}
         self._stopped -= over
@@ -325,17 +325,17 @@ class Joining:
         return found
 
     def _pause(self, outgrown: dict[int, str]) -> None:
-        """Pauses subscriptions. One that is active still when this process dies here outgrows its limits again."""
+        """Pauses subscriptions. One that is still active when this process dies here outgrows its limits again."""
         for number, one in self._store.subscriptions.by_number(sorted(outgrown)).items():
-            self._refused(Refusal(number, outgrown[number]))
+            self._refused(RefusedSubscription(number, outgrown[number]))
             if one.state == "active":
                 self._store.subscriptions.replace(one.id, state="paused")
 
 
 def joining_of(
-    settings: Settings, store: Store, refused: Callable[[Refusal], None], fairness: Fairness | None = None
+    settings: Settings, store: Store, refused: Callable[[RefusedSubscription], None], fairness: Fairness | None = None
 ) -> Joining:
-    """The joins of a store, within the limits of the settings."""
+    """Joins of a store, within the limits of the settings."""
     limits = settings.limits
     return Joining(store, refused, limits.filter, limits.content_rows, limits.content_bytes, fairness)
 
@@ -345,7 +345,7 @@ def _columns(server: JoinServer, number: int) -> str:
 
 
 def tables_filter(schema: Schema) -> str:
-    """A filter that every change of a table satisfies, and no other event."""
+    """Filter that every change of a table satisfies, and no other event."""
     names = ", ".join("'" + name.replace("'", "''") + "'" for name in schema.tables)
     return f"event_type IN ({names})"
 

@@ -1,4 +1,4 @@
-"""The query that matches the event log, put together: log, table, Spark, store."""
+"""Streaming query that matches the event log on Spark, and its warm-up with a made-up event."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _COLUMNS: Final = ("offset", "partition", "id", "time", "body")
 
 
 class Matching:
-    """A running query over the log. A batch is in the store, whole and once, before Spark goes on to the next one.
+    """Running query over the log. A batch is in the store, whole and once, before Spark starts the next one.
 
-    Spark calls `_snapshot` and `_record` by turns, from a thread of its own. Whatever dies in between, Spark plans the
-    same batch again, and the store knows whether it has it. A log that is shared may have been matched elsewhere since
-    this folder's last batch: the store knows that too, and up to where.
+    Spark calls `_snapshot` and `_record` in turn, from a thread of its own. If a process dies in between, Spark plans
+    the same batch again, and the store knows if it has it. A shared log may have been matched elsewhere since this
+    folder's last batch: the store knows that too, and up to where.
     """
 
     def __init__(
@@ -108,13 +108,13 @@ class Matching:
         )
 
     def check(self) -> None:
-        """Complains if the query has ended."""
+        """Raises an error if the query has ended."""
         if not self._query.isActive:
             error = self._query.exception()
             raise PipelineError(f"the query ended: {'it was stopped' if error is None else in_one_line(error)}")
 
     def busy(self) -> float:
-        """For how many seconds the batch under way has been running; 0 between batches. From any thread."""
+        """Seconds for which the batch under way has been running; 0 between batches. From any thread."""
         began = self._began
         return round(time.perf_counter() - began, 1) if self._under_way else 0.0
 
@@ -123,7 +123,7 @@ class Matching:
         self._flusher.shutdown()
 
     def wait_for_all(self) -> None:
-        """Returns when everything that is in the log now has been matched."""
+        """Returns when all events in the log now have been matched."""
         self._query.processAllAvailable()
 
     def _snapshot(self, query: str, number: int) -> Snapshot:
@@ -185,10 +185,9 @@ def _next_batch(store: Store) -> int:
     return (store.notifications.head() >> RANK_BITS) + 1
 
 
-# A made-up event put through all that a real one goes through, and thrown away.
+# Warm-up: a made-up event, matched like a real one and thrown away.
 #
-# The first micro-batch would otherwise wait for Spark to start the processes that plan, read and match, and for each
-# of
+# The first micro-batch would otherwise wait for Spark to start the processes that plan, read and match, and for each of
 # them to open the table.
 
 _VALUES: Final = {
@@ -202,7 +201,7 @@ _VALUES: Final = {
 
 
 def try_out(spark: SparkSession, log: EventLog, subscriptions: Snapshot) -> None:
-    """Reads something of the log, if there is anything, and matches one event a core. What fails is only told."""
+    """Reads some of the log, if there is anything, and matches one event a core. A failure is only logged."""
     try:
         read_log(spark, log, stream=False).limit(1).toArrow()
         _match(spark, subscriptions)
@@ -225,7 +224,7 @@ def _match(spark: SparkSession, subscriptions: Snapshot) -> None:
 
 
 def made_up_event(schema: Schema) -> dict[str, Any]:
-    """A valid event of the schema's first type, with every attribute that it may have."""
+    """Valid event of the schema's first type, with every attribute that it may have."""
     first = next(iter(schema.event_types.values()))
     event: dict[str, Any] = {EVENT_TYPE: [first.name]}
     for name, annotation in first.annotations.items():

@@ -1,4 +1,4 @@
-"""Messages from the pipeline process to the service: one JSON object a line."""
+"""Messages from the pipeline process to the service, as one JSON object a line, and operator health among them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ State = Literal["starting", "waiting", "building", "running", "stopped", "failed
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A micro-batch that is in the store for good.
+    """Message: a micro-batch is recorded in the store.
 
     Every position up to `head` is final. `revision` is the store's that the subscriptions were matched at. The log's
     events before `processed` are done with, whatever fails now; `lag_events` were waiting when the batch was done.
@@ -35,7 +35,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The process is in another state; with `head`, positions up to there are final. `error` says why it failed."""
+    """Message: the process is in another state; with `head`, positions up to there are final. `error` says why it
+    failed.
+    """
 
     state: State
     head: int | None = None
@@ -43,8 +45,8 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """A subscription that the table did not take, though the store has it: it matches nothing."""
+class RefusedSubscription:
+    """Message: the table refused a subscription that the store has, so it matches nothing."""
 
     subscription: int
     reason: str
@@ -52,21 +54,21 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The table has all changes of the store up to a revision."""
+    """Message: the table has all changes of the store up to a revision."""
 
     followed: int
 
 
 @dataclass(frozen=True, slots=True)
 class Operators:
-    """Health of the operators, by name (`Fared` as a dict): counted since the process began."""
+    """Message: health of the operators, by name (`Fared` as a dict), counted since the process began."""
 
     operators: dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Alive:
-    """The process is there, and Spark's driver answered it a moment ago: for the `alive`th time.
+class Heartbeat:
+    """Heartbeat: the process runs, and Spark's driver answered it a moment ago, for the `alive`th time.
 
     `busy`: for how many seconds the micro-batch under way has been running; 0 between batches.
     """
@@ -77,33 +79,42 @@ class Alive:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """Something that went wrong and was dealt with, and that whoever runs the service should know of."""
+    """Message: a problem that was handled, and that the operator of the service should know of."""
 
     noticed: str
 
 
 @dataclass(frozen=True, slots=True)
 class Suspended:
-    """A subscription that is not matched any more, since it took too much of everybody's matching."""
+    """Message: a subscription is not matched any more, since it took too much of the matching time."""
 
     suspended: int
     id: str
     reason: str
 
 
-Message: TypeAlias = Batch | Turn | Refusal | Followed | Operators | Alive | Noticed | Suspended
+Message: TypeAlias = Batch | Turn | RefusedSubscription | Followed | Operators | Heartbeat | Noticed | Suspended
 
-_KINDS: Final[tuple[type[Message], ...]] = (Batch, Turn, Refusal, Followed, Operators, Alive, Noticed, Suspended)
+_KINDS: Final[tuple[type[Message], ...]] = (
+    Batch,
+    Turn,
+    RefusedSubscription,
+    Followed,
+    Operators,
+    Heartbeat,
+    Noticed,
+    Suspended,
+)
 
 
 def written(message: Message) -> bytes:
-    """A message as a line."""
+    """Message as a line."""
     told = {name: value for name, value in asdict(message).items() if value is not None}
     return json.dumps(told, separators=(",", ":")).encode() + b"\n"
 
 
 def read(line: bytes) -> Message | None:
-    """The message in a line; None if it is none, for libraries too write where they please."""
+    """Message in a line; None if the line is none, for libraries write to the pipe too."""
     try:
         told = json.loads(line)
     except ValueError:
@@ -119,12 +130,12 @@ def read(line: bytes) -> Message | None:
     return None
 
 
-# How an operator fares in matching, as the pipeline process tells it.
+# Health of an operator in matching, as the pipeline process reports it.
 
 
 @dataclass(frozen=True, slots=True)
 class Fared:
-    """One operator: what was counted, and what is known of it by now.
+    """Health of one operator: its counts, learned cost and selectivity.
 
     `cost` is what an evaluation costs, declared or learned, `selectivity` the share that held lately; None as long as
     nothing is known. `predicates`: how many different ones the subscriptions have. `suspended`: it is left alone.
@@ -138,12 +149,12 @@ class Fared:
 
     @classmethod
     def of(cls, statistics: OperatorStatistics) -> Fared:
-        """Health as an index or a table tells it."""
+        """Health as reported by an index or a table."""
         held = statistics.selectivity if statistics.observed else None
         return cls(statistics.tally, statistics.cost, held, statistics.predicates, statistics.suspended)
 
     def after(self, earlier: Tally) -> Fared:
-        """Counts with what was counted before added."""
+        """Health with earlier counts added."""
         return replace(self, tally=earlier + self.tally)
 
     def to_dict(self) -> dict[str, Any]:
@@ -152,14 +163,14 @@ class Fared:
 
     @classmethod
     def from_dict(cls, form: Mapping[str, Any]) -> Fared:
-        """Value of a `to_dict`; TypeError if it is something else."""
+        """Health from a `to_dict`; TypeError if it is something else."""
         return cls(**{**form, "tally": Tally(**form["tally"])}) if "tally" in form else cls(**form)
 
 
 def noticed(now: Mapping[str, Fared], before: Mapping[str, Fared]) -> dict[str, Fared]:
-    """Operators that were suspended since a while ago, by their health then and now.
+    """Operators suspended since an earlier report, by their health then and now.
 
-    Each worker suspends an operator by itself, and all that the others hear of it is how often it was left alone.
+    Each worker suspends an operator by itself; the reports only count its skipped calls.
     """
     return {
         name: replace(fared, suspended=fared.suspended or fared.tally.suspended > _left_alone(before.get(name)))

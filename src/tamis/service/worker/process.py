@@ -1,4 +1,4 @@
-"""The pipeline process: what it does from its first line of input to its end."""
+"""Main program of the pipeline process: prepares Spark, matches while it has the right to, and stops with its input."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _SHOWN: Final = 2_000
 
 
 class Mouth:
-    """Output of messages to the service: what was standard output when the process began. Any thread may speak.
+    """Output of messages to the service: the original standard output of the process. Any thread may write.
 
-    Standard output itself goes to standard error from then on, for Java and libraries write to it.
+    Standard output itself is redirected to standard error, for Java and libraries write to it.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Mouth:
 
 
 def main() -> int:
-    """Runs until standard input ends. If something fails before, the whole process group goes at once."""
+    """Runs until standard input ends. If something fails before, the whole process group is killed at once."""
     mouth, stopped = Mouth(), threading.Event()
     settings = Settings.from_json(_first_line(0))
     watch(0, stopped.set, _GRACE)
@@ -84,7 +84,7 @@ def _run(settings: Settings, mouth: Mouth, stopped: threading.Event) -> None:
 
 
 def _first_line(file: int) -> str:
-    """Byte by byte: what comes after it is not ours to take."""
+    """First line of the input, read byte by byte: the rest is for another reader."""
     line = b""
     while not line.endswith(b"\n"):
         byte = os.read(file, 1)
@@ -100,11 +100,12 @@ def _shown(error: Exception) -> str:
     return (told if own else f"{type(error).__name__}: {told}")[:_SHOWN]
 
 
-# What the pipeline process has ready before it may match: Spark, its workers, and the table of subscriptions.
+# Warm standby: Spark, its workers, and the subscription table, ready before the process may match.
 
 
 class Standby:
-    """All that takes seconds to have and no right to match: made once a process, kept while that right comes and goes.
+    """Warm standby: everything that takes seconds to start and needs no right to match, started once a process and kept
+    across failovers.
 
     It belongs to the state folder's lock, under which Spark's files and the table are. `warmed` waits for the last of
     it; where the process is the one to match already, the query may be started meanwhile.
@@ -127,12 +128,14 @@ class Standby:
         self._warmed = self._others.submit(self._try_out, warming, rehearsing)
 
     def warmed(self) -> None:
-        """Returns when whatever is slow only the first time has been done once. If it failed, the first batch will."""
+        """Returns when everything that is slow the first time has been done once. If that failed, the first batch will
+        fail too.
+        """
         self._warmed.result()
         self._others.shutdown()
 
     def keep_up(self) -> None:
-        """Now and then while nothing is matched: follows the store, and complains if Spark's driver is gone."""
+        """Follows the store while not matching, and raises an error if Spark's driver is gone. Called periodically."""
         self.ask_spark()
         # A store that is away for a while is no reason to give up what there is.
         with suppress(StoreAwayError):
@@ -143,7 +146,7 @@ class Standby:
         self.spark.sparkContext._jvm.System.nanoTime()  # type: ignore[union-attr]
 
     def log_answers(self) -> bool:
-        """True if the event log can be asked; takes seconds at most."""
+        """True if the event log answers; takes seconds at most."""
         try:
             self.log.size()
         except NotAppended:
@@ -160,18 +163,18 @@ class Standby:
         try_out(self.spark, self.log, self.table.newest())
 
 
-# What the pipeline process holds while it matches.
+# Active state: what the pipeline process runs while it matches.
 
 _FARING_SECONDS: Final = 2.0  # between two looks at how operators fare, which goes over all that is known of them
 _STOP_SECONDS: Final = 20.0
 
 
 class LockLostError(PipelineError):
-    """The right to match is gone with the connection to the store; another service may have it by now."""
+    """Loss of the right to match, with the connection to the store; another service may have it by now."""
 
 
-class Running:
-    """The query and the backtests, on what the standby has ready and under the store's lock: up when it is made.
+class ActivePipeline:
+    """Active query and backtests, on top of the standby and under the store's lock; started when constructed.
 
     `running` is said when the next event is matched as fast as any: whatever a first one would wait for is done.
     """
@@ -210,7 +213,7 @@ class Running:
         self._say(Followed(self._table.applied))
 
     def look_after(self) -> None:
-        """Now and then: complains if something has ended, and applies changes that no batch has asked for yet."""
+        """Raises an error if something has ended, and applies pending changes. Called periodically."""
         if not self._sole.hold():
             raise LockLostError("the connection to the store broke, and with it the right to be the one that matches")
         self._matching.check()
@@ -227,11 +230,11 @@ class Running:
             self._tell_operators()
 
     def busy(self) -> float:
-        """For how many seconds the micro-batch under way has been running; 0 between batches. From any thread."""
+        """Seconds for which the micro-batch under way has been running; 0 between batches."""
         return self._matching.busy()
 
     def stop(self) -> None:
-        """Ends the query and the backtests, and leaves Spark as it is; PipelineError if a batch will not end."""
+        """Ends the query and the backtests, and keeps Spark; PipelineError if a batch will not end."""
         if self._backtests is not None:
             self._backtests.stop()
         self._merging.stop()

@@ -1,4 +1,6 @@
-"""From a micro-batch's answer to the store: the events that matched, the pairs, and the dead letters."""
+"""Recording of a micro-batch in the store: matching events, pairs and dead letters, after residual filters are
+evaluated.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,14 @@ from tamis.service.store.segments import Prepared
 from tamis.service.worker.joining import TABLES, Joining, Step
 from tamis.service.worker.suspending import Fairness
 
-# Subscriptions of which the index holds only a part: what it lets through is looked at once more.
+# Residual filters: of subscriptions whose filter the index holds only in part.
 
 _LARGE: Final = 4_096  # bytes of an event from which on a look at it is worth timing
 _TICK: Final = 0.2  # seconds untold
 
 
 class Residuals:
-    """The residual filters of subscriptions, read from the store when a subscription first matches.
+    """Residual filters of subscriptions, read from the store when a subscription first matches.
 
     `_known` has the subscriptions that have matched since they last changed: their filter, or None if it leaves
     nothing over. Any thread may call.
@@ -48,7 +50,7 @@ class Residuals:
         self._lock = threading.Lock()
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """These have changed."""
+        """Forgets changed subscriptions."""
         with self._lock:
             for number in numbers:
                 self._known.pop(number, None)
@@ -71,7 +73,7 @@ class Residuals:
     def hold(
         self, bodies: pa.Array, rows: Int64s, subscriptions: Int64s, fairness: Fairness | None = None
     ) -> npt.NDArray[np.bool_] | None:
-        """Mask of the pairs of an event, by its row, and a subscription that are matches; None if all are.
+        """Mask of the pairs, of an event's row and a subscription, that are matches; None if all are.
 
         What a look at a large event takes is charged, and whoever is suspended meanwhile is not looked at any more.
         """
@@ -104,7 +106,7 @@ class Residuals:
         return kept
 
     def _of(self, numbers: Sequence[int]) -> dict[int, CloudEventsFilters]:
-        """The filters of those that have one."""
+        """Residual filters of the subscriptions that have one."""
         with self._lock:
             known = self._known
             unknown = [number for number in numbers if number not in known]
@@ -129,7 +131,7 @@ _DEAD = ("offset", "id", "time", "body")
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Result of recording a batch; `head` is the last position of all that are recorded."""
+    """Result of recording a batch; `head` is the last recorded position."""
 
     head: int
     matches: int
@@ -137,7 +139,7 @@ class Recorded:
 
 
 class Recorder:
-    """Puts answers into the store, each once: a batch that is there already is left as it is.
+    """Records answers in the store, each once: a batch that is recorded already is skipped.
 
     The answer has the log's columns, `subscriptions` (texts of their numbers), perhaps `bindings` (JSON or null, beside
     each of these), and `violations`. An event's position is
@@ -158,7 +160,7 @@ class Recorder:
         self._head = store.notifications.head()
 
     def record(self, stream: str, batch: int, answer: pa.Table, reached: Reached | None = None) -> Recorded:
-        """`reached`: where the batch ends on a log that others may go on with, which is recorded in any case."""
+        """Records a batch. `reached`: its end on a shared log, recorded in any case."""
         if answer.num_rows >= 1 << RANK_BITS:
             raise PipelineError(
                 f"batch {batch} has {answer.num_rows} events; at most {(1 << RANK_BITS) - 1} have a place"
@@ -226,7 +228,7 @@ class Recorder:
         return ranks, numbers
 
     def _joined(self, stream: str, batch: int, matched: pa.Table, changing: Int64s) -> AbstractContextManager[Step]:
-        """Effects on joins of those events that change tables; nothing if they have been made already."""
+        """Step of the joins for events that change tables; nothing if it has been made already."""
         joining = self._joining
         if joining is None or not len(changing) or self._store.notifications.has(stream, batch):
             return nullcontext(Step())
@@ -235,7 +237,7 @@ class Recorder:
         return joining.step(bodies, changing + (batch << RANK_BITS))
 
     def _matches(self, matched: pa.Table, first: int) -> tuple[Int64s, pa.Table, Int64s]:
-        """The rows of events with a match, the pairs, and the rows of events that change tables."""
+        """Rows of events with a match, the pairs, and the rows of events that change tables."""
         lists = _column(matched, SUBSCRIPTIONS, pa.list_(pa.string()))
         counts = np.asarray(pc.list_value_length(lists), np.int64)
         rows = np.repeat(np.arange(matched.num_rows), counts)

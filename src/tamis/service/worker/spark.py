@@ -1,4 +1,4 @@
-"""The Spark session of the pipeline process, set for short micro-batches."""
+"""Spark session of the pipeline process, tuned for short micro-batches."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ _BRISK: Final = {
 }
 
 
-# A local master: threads, and perhaps attempts at a task.
+# Local master: threads, and perhaps attempts at a task.
 _LOCAL: Final = re.compile(r"local(?:\[(\d+|\*)\])?")
 _ATTEMPTS: Final = "spark.task.maxFailures"
 _USUAL_ATTEMPTS: Final = "4"  # Spark's own, on a cluster
 
 
 def start_session(settings: Settings) -> SparkSession:
-    """The session. What a killed one left in the state folder is cleared away first."""
+    """Starts the session. Remains of a killed one in the state folder are removed first."""
     folder = settings.state.absolute() / "spark"
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("local", "tmp"):
@@ -79,7 +79,7 @@ def start_session(settings: Settings) -> SparkSession:
 
 
 def local_with_attempts(settings: Settings) -> str:
-    """The master of the settings, all local cores without one; a local one has as many attempts at a task as a cluster.
+    """Master of the settings, all local cores without one; a local one retries tasks as often as a cluster.
 
     Local Spark gives a task one attempt unless its master names more, and has no other setting for it: the end of one
     worker would end the query, and all of Spark with it.
@@ -92,7 +92,7 @@ def local_with_attempts(settings: Settings) -> str:
 
 
 def _missing_connector(settings: Settings) -> str | None:
-    """The package that a log on Kafka needs; None if there is no such log, or the settings name one themselves."""
+    """Package that a log on Kafka needs; None without such a log, or if the settings name one themselves."""
     if not settings.log.startswith("kafka:"):
         return None
     from pyspark import __version__
@@ -104,7 +104,7 @@ def _missing_connector(settings: Settings) -> str | None:
 
 
 def warm(spark: SparkSession) -> None:
-    """Has Spark start the daemon that workers are forked from, which takes it seconds."""
+    """Has Spark start the daemon that workers are forked from, which takes seconds."""
     spark.range(1).mapInArrow(_as_they_are, "id long").toArrow()
 
 
@@ -113,6 +113,6 @@ def _as_they_are(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _java_options(temporary: Path) -> str:
-    """A batch is short and its code runs seldom: what the second compiler spends on it is never earned back."""
+    """Java options: a batch is short and its code runs seldom, so the second compiler's work is never earned back."""
     quick = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
     return f"{quick} -Djava.io.tmpdir={temporary} -Dderby.system.home={temporary}"

@@ -1,4 +1,4 @@
-"""The service's side of the pipeline process: starts it, listens to it, starts it again, ends it."""
+"""Supervisor of the pipeline process: starts it, reads its messages, restarts it after failures, stops it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from typing import Final
 from tamis.operators.health import Tally
 from tamis.service.base.configuration import Settings
 from tamis.service.worker.messages import (
-    Alive,
     Batch,
     Fared,
     Followed,
+    Heartbeat,
     Message,
     Noticed,
     Operators,
@@ -31,7 +31,7 @@ from tamis.service.worker.messages import (
     read,
 )
 
-# One pipeline process as its parent sees it.
+# One pipeline process, as its parent sees it.
 
 _LAST_WORDS: Final = 40
 _LINE_BYTES: Final = 1 << 20
@@ -41,7 +41,7 @@ _POLL: Final = 0.05
 
 
 class Child:
-    """A process and all it started, from `start` to `end`. It leads a process group of its own."""
+    """Process and all its descendants, from `start` to `end`. It leads a process group of its own."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -50,7 +50,7 @@ class Child:
 
     @classmethod
     async def start(cls, command: Sequence[str], first_line: bytes) -> Child:
-        """Starts it. What it has to know comes by standard input, where nobody else sees it; OSError if it cannot."""
+        """Starts the process. Its settings go by standard input, unseen by others; OSError if it cannot start."""
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True, limit=_LINE_BYTES
         )
@@ -66,7 +66,7 @@ class Child:
 
     @property
     def last_words(self) -> tuple[str, ...]:
-        """The last lines that it, or the JVM, wrote to standard error."""
+        """Last lines that it, or the JVM, wrote to standard error."""
         return tuple(self._last_words)
 
     async def messages(self) -> AsyncIterator[Message]:
@@ -83,13 +83,13 @@ class Child:
         self._process.stdin.close()
 
     async def ended(self) -> None:
-        """Returns when the process is gone; what it started may not be."""
+        """Returns when the process is gone; its descendants may not be."""
         # asyncio's own way to wait also waits for the pipes, which others may hold.
         while self._process.returncode is None:
             await asyncio.sleep(_POLL)
 
     async def end(self) -> str:
-        """Kills what is still there of the process group; how the process ended, in words."""
+        """Kills the rest of the process group; returns how the process ended, in words."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         await self.ended()
@@ -106,7 +106,7 @@ class Child:
 
 
 async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """The lines of a stream; of one that is too long, nothing."""
+    """Lines of a stream; a line that is too long is skipped."""
     while True:
         try:
             line = await stream.readline()
@@ -160,10 +160,9 @@ class PipelineStatus:
 class Supervisor:
     """Keeps one pipeline process running, from `start` to `stop`. For one event loop.
 
-    A process that ends by itself is started again after a delay that doubles each time, up to half a minute; one that
-    ran for a minute starts the delays over. One that stands still, or whose JVM does, is taken for dead: since it is
-    running it has to give signs of life, and is killed when there was none for `silence` seconds. Whatever a process
-    started is killed when it is gone: nothing of it is there when the next one starts.
+    A process that ends by itself is restarted after a delay that doubles each time, up to half a minute; one that ran
+    for a minute resets the delay. A running process sends heartbeats, and is killed when there was none for `silence`
+    seconds, since it or its JVM hangs. Its descendants are killed with it: none is left when the next one starts.
     """
 
     def __init__(
@@ -190,10 +189,10 @@ class Supervisor:
         return self._status
 
     def on_batch(self, callback: Callable[[Batch], None]) -> None:
-        """`callback` is called in the event loop as soon as a batch is in the store. It must not block.
+        """Registers `callback`, called in the event loop as soon as a batch is in the store. It must not block.
 
-        It is also called, with a head and no events, when a process is up: the one before may have recorded a batch in
-        its last moment and not lived to tell.
+        Also called, with a head and no events, when a process is up: the one before may have recorded a batch in its
+        last moment without reporting it.
         """
         self._callbacks.append(callback)
 
@@ -206,7 +205,7 @@ class Supervisor:
         self._task = asyncio.create_task(self._keep_running(), name="pipeline supervisor")
 
     async def stop(self) -> None:
-        """Ends the process: asked first, and killed with all it started after the grace period."""
+        """Stops the process: asks first, and kills the process group after the grace period."""
         self._stopping.set()
         if self._task is not None:
             await self._task
@@ -266,7 +265,7 @@ class Supervisor:
             self._heard(message)
 
     async def _fallen_silent(self) -> None:
-        """Returns when a process that runs gives no sign of life any more."""
+        """Returns when a running process sends no heartbeats any more."""
         # Looks are counted, and not the time: where this process stood still as well, there was nobody to hear.
         quiet = 0
         while quiet < _LOOKS:
@@ -294,7 +293,7 @@ class Supervisor:
                 self._tell(Batch(-1, message.head))
         elif isinstance(message, Followed):
             self._status = replace(now, revision=message.followed)
-        elif isinstance(message, Alive):
+        elif isinstance(message, Heartbeat):
             self._signs += 1
             self._keeps_busy(message.busy)
         elif isinstance(message, Operators):
@@ -311,7 +310,7 @@ class Supervisor:
             _LOG.warning("subscription %s matches nothing: %s", message.subscription, message.reason)
 
     def _keeps_busy(self, seconds: float) -> None:
-        """Takes note of how long the batch under way has been running, and says so when that is long."""
+        """Notes how long the batch under way has been running, and logs it when that is long."""
         # A worker that hangs gives no other sign: Spark waits for it, and so does everything after.
         if seconds < self._status.busy:
             self._patience = _LONG

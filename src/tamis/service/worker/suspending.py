@@ -1,4 +1,4 @@
-"""Suspends the most expensive subscriptions of owners whose slow conditions hold everybody up."""
+"""Fair use of matching: suspends the most expensive subscriptions of owners whose slow conditions delay everybody."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tamis.pipeline.workers.charging import Desk, write_left_out
 from tamis.service.store import Store
 from tamis.service.worker.messages import Suspended
 
-# What slow conditions took of matching lately, by owner and subscription, and who took too much.
+# Cost of slow conditions in matching, by owner and subscription, over a sliding window.
 
 
 class Overspent(NamedTuple):
-    """A subscription that is to be suspended: what it took, and its owner's subscriptions together."""
+    """Subscription to be suspended, with its cost and that of all its owner's subscriptions."""
 
     number: int
     seconds: float
@@ -26,11 +26,11 @@ class Overspent(NamedTuple):
 
 
 class Expenses:
-    """Charges of the last `window` seconds. An owner may take `budget` seconds of them.
+    """Costs charged in the last `window` seconds. An owner may use `budget` seconds of them.
 
-    Without a key there is one owner, the empty one, whom all who have none share a budget with. Of an owner who took
-    more, the most expensive subscriptions are too much, the fewest of them that leave what is within the budget. They
-    are forgotten with all their charges: once suspended they cost nothing more.
+    All subscriptions without a key have one owner, the empty one, and share a budget. Of an owner over budget, the most
+    expensive subscriptions are suspended, as few as bring the rest within it. Their charges are forgotten: once
+    suspended they cost nothing more.
     """
 
     def __init__(self, budget: float, window: float) -> None:
@@ -40,7 +40,7 @@ class Expenses:
         self._owners: dict[int, str] = {}
 
     def charge(self, now: float, seconds: Mapping[int, float], owners: Mapping[int, str]) -> None:
-        """Of each subscription, and whose it is; those of nobody, since they are gone, are nobody's charge."""
+        """Charges costs to subscriptions and their owners; those of removed subscriptions are dropped."""
         charged = {number: took for number, took in seconds.items() if number in owners}
         if charged:
             self._owners |= owners
@@ -74,16 +74,16 @@ class Expenses:
 
 
 _WINDOW: Final = 60.0
-# A batch that takes no longer than this holds nobody up, whatever is in it.
+# Seconds: a shorter batch delays nobody, whatever is in it.
 _PATIENCE: Final = 1.0
 
 
 class Fairness:
-    """Charges come in while a batch is under way, and whoever is suspended is left out of that batch already.
+    """Suspends expensive subscriptions while a batch runs, and excludes them from that batch already.
 
-    That is all or nothing: the batch records no match of theirs, also where they were matched before. So what is
-    recorded does not hang on the moment of the suspension, and of the others each match is recorded once as ever.
-    Any thread may call.
+    The exclusion is all or nothing: the batch records no match of theirs, also where they were matched before. So the
+    recorded matches do not depend on the moment of the suspension, and those of other subscriptions are recorded once
+    as ever. Thread-safe.
     """
 
     def __init__(
@@ -111,9 +111,9 @@ class Fairness:
         self._entered = threading.Lock()
 
     def begin(self) -> None:
-        """A batch begins, with a table that lacks whoever was suspended before.
+        """Begins a batch, with a table that lacks the suspended subscriptions.
 
-        Only the first one of a process may be run again, with a table from before: they are left out of that.
+        Only the first batch of a process may be run again, with an older table: they are excluded from that.
         """
         with self._entered:
             left_out = set(self._store.subscriptions.suspended()) if self._first else set[int]()
@@ -123,23 +123,23 @@ class Fairness:
             self._began = self._clock()
 
     def end(self) -> None:
-        """The batch is recorded: until the next one, nobody waits."""
+        """Ends a batch: it is recorded, and until the next one nobody waits."""
         with self._entered:
             self._began = None
 
     def look(self) -> None:
-        """Now and then: takes charges, and suspends whoever took too much while the batch is late."""
+        """Collects charges, and suspends expensive subscriptions while the batch is late. Called periodically."""
         with self._entered:
             self._take(self._desk_charges())
 
     def charge(self, seconds: Mapping[int, float]) -> frozenset[int]:
-        """What subscriptions took in this process itself; those left out by now."""
+        """Charges the costs in this process itself; returns the excluded subscriptions so far."""
         with self._entered:
             self._take(seconds)
             return frozenset(self._left_out)
 
     def left_out(self) -> frozenset[int]:
-        """The subscriptions that have no match in the batch under way, with all that was told of it by now."""
+        """Subscriptions excluded from the batch under way, with all reports so far."""
         with self._entered:
             self._take(self._desk_charges())
             return frozenset(self._left_out)

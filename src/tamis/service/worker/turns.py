@@ -1,4 +1,6 @@
-"""Nobody outlives the service: the pipeline process goes when its parent goes, and takes its Java process with it."""
+"""Failover of matching: locks of the state folder and the store, turns of matching and standby, and the end of a
+process whose service is gone.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,10 @@ from tamis.durable import replace_durably
 from tamis.errors import TamisError
 from tamis.service.base.configuration import Settings
 from tamis.service.store import Store, StoreAwayError, StoreLock
-from tamis.service.worker.messages import Alive, Message, Turn
+from tamis.service.worker.messages import Heartbeat, Message, Turn
 
 if TYPE_CHECKING:
-    from tamis.service.worker.process import Running, Standby
+    from tamis.service.worker.process import ActivePipeline, Standby
 
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -30,7 +32,7 @@ _POLL: Final = 0.02
 
 
 def watch(file: int, stop: Callable[[], None], grace: float) -> None:
-    """Calls `stop` when the other end of the pipe `file` closes, and ends the process group `grace` seconds later.
+    """Calls `stop` when the other end of the pipe `file` closes, and kills the process group `grace` seconds later.
 
     If the parent is gone there is no grace: the process group is killed at once. SIGTERM is taken as a closed pipe.
     """
@@ -64,17 +66,17 @@ def watch(file: int, stop: Callable[[], None], grace: float) -> None:
 
 
 def end_group() -> NoReturn:
-    """Kills this process and what it started: the JVM is in the same process group, Spark's workers go with the JVM."""
+    """Kills this process and its descendants: the JVM is in the same process group, Spark's workers go with the JVM."""
     if os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)
     os._exit(1)
 
 
 class Lock:
-    """The right to run the pipeline over a state folder: one process at a time has it.
+    """Right to run the pipeline over a state folder: one process at a time has it.
 
-    The system frees the lock when its holder dies, and then the holder's JVM may still be there for a moment, with the
-    checkpoint in its hands: the file `pipeline.jvm` says which process that is, and whoever takes the lock ends it.
+    The system frees the lock when its holder dies, and then the holder's JVM may still live for a moment and use the
+    checkpoint: the file `pipeline.jvm` names that process, and the next holder kills it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -91,7 +93,7 @@ class Lock:
         return True
 
     def take(self, stopped: threading.Event) -> bool:
-        """Waits for the lock, and for the predecessor's JVM to be gone; false if `stopped` first."""
+        """Waits for the lock, and for the predecessor's JVM to be gone; returns False if `stopped` first."""
         while not self.try_to_take():
             if stopped.wait(_POLL):
                 return False
@@ -99,7 +101,7 @@ class Lock:
         return True
 
     def note_jvm(self, pid: int) -> None:
-        """From here on this JVM belongs to the lock."""
+        """Records the JVM that belongs to the lock from here on."""
         replace_durably(self._note, json.dumps({"pid": pid, "started": _started(pid)}).encode())
 
     def release(self) -> None:
@@ -121,7 +123,7 @@ class Lock:
 
 
 def _started(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; None if there is no such process, or only its remains."""
+    """Start time of a process, in clock ticks since boot; None if it does not exist, or is a zombie."""
     try:
         told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -130,7 +132,7 @@ def _started(pid: int) -> int | None:
     return None if after_name[0] in "ZX" else int(after_name[19])
 
 
-# Turns at matching: one service of a store has the right to, and the others stand by until it is theirs.
+# Turns at matching: one service of a store is active, and the others stand by until the lock is theirs.
 
 Say = Callable[[Message], None]
 
@@ -139,7 +141,7 @@ _PULSE: Final = 2.0
 
 
 def take_turns(settings: Settings, lock: Lock, say: Say, stopped: threading.Event) -> None:
-    """Matches whenever the store's lock is to be had, until `stopped`. `lock` is the state folder's, and taken."""
+    """Matches whenever the store's lock can be had, until `stopped`. `lock` is the state folder's, and held."""
     store = _opened(settings, say, stopped)
     if store is None:
         return
@@ -150,7 +152,7 @@ def take_turns(settings: Settings, lock: Lock, say: Say, stopped: threading.Even
 
 
 def _opened(settings: Settings, say: Say, stopped: threading.Event) -> Store | None:
-    """The store, as soon as it answers; None if `stopped` first."""
+    """Store, as soon as it answers; None if `stopped` first."""
     told = False
     while True:
         try:
@@ -167,10 +169,10 @@ def _opened(settings: Settings, say: Say, stopped: threading.Event) -> Store | N
 
 
 class _Turns:
-    """The pipeline process between matching and standing by.
+    """Pipeline process between matching and standby.
 
-    Where store or log are away, what took long to have is kept: the query ends, Spark and the table stay, and matching
-    goes on when both are back. Anything else that goes wrong is an exception, and the end of the process.
+    While store or log are unreachable, everything slow to start is kept: the query ends, Spark and the table stay, and
+    matching resumes when both answer. Any other failure is an exception, and ends the process.
     """
 
     def __init__(self, settings: Settings, lock: Lock, store: Store, say: Say, stopped: threading.Event) -> None:
@@ -178,11 +180,11 @@ class _Turns:
         # The folder's lock is this host's: another may have a folder of its own, and the same store.
         self._sole: StoreLock = store.lock("pipeline")
         self._standby: Standby | None = None
-        self._running: Running | None = None
+        self._running: ActivePipeline | None = None
         self._log_away = False
 
     def take(self) -> None:
-        """Until the process is to stop."""
+        """Runs until the process is to stop."""
         held = self._holds()
         while not self._stopped.is_set():
             held = self._match() if held else self._wait()
@@ -202,7 +204,7 @@ class _Turns:
             return False
 
     def _wait(self) -> bool:
-        """Stands by until the lock is held; False if the process is to stop."""
+        """Stands by until the lock is held; returns False if the process is to stop."""
         told = False
         while not self._stopped.is_set():
             try:
@@ -223,7 +225,7 @@ class _Turns:
         return False
 
     def _ready(self) -> Standby:
-        """Starts what matching needs if it is not there."""
+        """Starts the standby if it is not running."""
         if self._standby is None:
             # What is imported takes seconds, and is of no use where Spark is not to be started.
             from tamis.service.worker.process import Standby
@@ -234,13 +236,15 @@ class _Turns:
         return self._standby
 
     def _match(self) -> bool:
-        """Matches until the process is to stop, or store or log are gone; whether the lock is still held then."""
-        from tamis.service.worker.process import LockLostError, Running
+        """Matches until the process is to stop, or store or log are unreachable; returns True if the lock is still held
+        then.
+        """
+        from tamis.service.worker.process import ActivePipeline, LockLostError
 
         if self._standby is None:
             self._say(Turn("starting"))
         try:
-            self._running = Running(self._ready(), self._sole)
+            self._running = ActivePipeline(self._ready(), self._sole)
             while not self._stopped.wait(_IDLE):
                 self._running.look_after()
             return True
@@ -267,16 +271,16 @@ class _Turns:
             running.stop()
 
     def _log_answers(self) -> bool:
-        """False while the log is away that a query ended for."""
+        """False while the log that ended a query is still unreachable."""
         if self._log_away and self._standby is not None:
             self._log_away = not self._standby.log_answers()
         return not self._log_away
 
     def _pulse(self, standby: Standby) -> None:
-        """Says that the process lives, until it is to stop, or Spark is gone, which the process finds out by itself."""
+        """Sends heartbeats, until the process is to stop, or Spark is gone, which the process finds out by itself."""
         for beat in count(1):
             if self._stopped.wait(_PULSE):
                 return
             standby.ask_spark()
             running = self._running
-            self._say(Alive(beat, 0.0 if running is None else running.busy()))
+            self._say(Heartbeat(beat, 0.0 if running is None else running.busy()))

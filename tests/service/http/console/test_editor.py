@@ -149,31 +149,31 @@ def test_switching_on_shows_the_ticket_once_with_a_button_that_copies_it(
     expect(page.locator(".ok")).to_be_visible()
     page.get_by_label("Name").fill("Bargains")
     page.get_by_label("Valid for").select_option("1 week")
-    page.get_by_role("button", name="Switch on").click()
+    page.get_by_role("button", name="Create").click()
     expect(page.get_by_label("Ticket")).to_have_text(TICKET)
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == TICKET
     made = service.state.subscriptions[-1]
     assert (made["label"], made["filter"], made["delivery"]) == ("Bargains", "price < 400", {"mode": "pull"})
-    page.get_by_role("link", name="See it work").click()
+    page.get_by_role("link", name="Open subscription").click()
     expect(page.get_by_role("heading", name="Bargains")).to_be_visible()
     page.go_back()
-    expect(page.get_by_role("button", name="Switch on")).to_be_visible()
+    expect(page.get_by_role("button", name="Create")).to_be_visible()
     expect(page.get_by_text(TICKET)).to_have_count(0)
 
 
 def test_what_the_service_refuses_is_said_beside_the_button(open_console: Opening, complaints: Complaints) -> None:
     complaints.expected = {422}
     page = open_console("#/editor")
-    page.get_by_role("button", name="Switch on").click()
-    expect(page.get_by_text("There is no valid filter to switch on.")).to_be_visible()
+    page.get_by_role("button", name="Create").click()
+    expect(page.get_by_text("There is no valid filter to subscribe to.")).to_be_visible()
     expect(page.get_by_label("Filter", exact=True)).to_be_focused()
     write(page, "price < 400")
     expect(page.locator(".ok")).to_be_visible()
     page.get_by_label("Webhook").check()
-    page.get_by_role("textbox", name="Address").fill("http://nowhere")
-    page.get_by_role("button", name="Switch on").click()
+    page.get_by_role("textbox", name="URL").fill("http://nowhere")
+    page.get_by_role("button", name="Create").click()
     expect(page.get_by_text("an address begins with https://")).to_be_visible()
 
 
@@ -200,7 +200,7 @@ def test_the_whole_way_through_the_editor_needs_no_mouse(open_console: Opening, 
         reached.append(name)
         if name == "label":
             page.keyboard.type("By keyboard")
-        if name == "Switch on":
+        if name == "Create":
             page.keyboard.press("Enter")
             break
     assert "Try now" in reached

@@ -67,7 +67,7 @@ def test_the_content_is_a_table_that_changes(site: Site) -> None:
         '{"event_type": "Reviews", "Symbol": "GOOG", "Analyst": "Dan", "Rating": 9}'
     )
     page.get_by_role("button", name="Test", exact=True).click()
-    expect(page.get_by_text("What it would change, as a row of Reviews")).to_be_visible()
+    expect(page.get_by_text("Changes that it would make, as a row of Reviews")).to_be_visible()
     expect(page.locator(".course .added")).to_contain_text("Dan")
 
 
@@ -82,7 +82,7 @@ def test_a_join_is_checked_and_tried_in_the_editor_and_tables_are_in_the_schema(
     expect(site.page.get_by_role("option", name="Reviews")).to_be_visible()
     field.fill(PRAISED)
     expect(site.page.get_by_text("joins tables")).to_be_visible()
-    expect(site.page.locator(".lead", has_text="It would have 1 row now")).to_be_visible()
+    expect(site.page.locator(".lead", has_text="1 row now")).to_be_visible()
     expect(site.page.locator(".results tbody tr")).to_have_count(1)
     site.go("#/schema")
     expect(site.page.get_by_text("the latest 5 rows")).to_be_visible()

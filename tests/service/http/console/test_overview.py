@@ -12,7 +12,7 @@ def test_rates_and_latency_are_shown_and_go_on(open_console: Opening) -> None:
     for name in ["Events in", "Matches", "Delivered", "Latency", "Lag"]:
         tile = page.locator(".tile", has_text=name)
         expect(tile.locator(".number")).not_to_have_text("–")
-    chart = page.get_by_role("img", name="Rates, per second")
+    chart = page.get_by_role("img", name="Throughput, per second")
     expect(chart.locator("path.line")).to_have_count(3)
     before = chart.locator("path.accent").get_attribute("d")
     page.wait_for_function(
@@ -32,7 +32,7 @@ def test_matches_come_in_live_with_their_reasons_and_the_subscriptions_name(open
 def test_the_stream_can_be_held_still(open_console: Opening) -> None:
     page = open_console()
     page.locator(".match").first.wait_for()
-    hold = page.get_by_role("button", name="Hold")
+    hold = page.get_by_role("button", name="Pause")
     hold.click()
     held = page.locator(".match").count()
     # Two more answers of the status are a while in which matches would have come.
@@ -41,7 +41,7 @@ def test_the_stream_can_be_held_still(open_console: Opening) -> None:
     with page.expect_response("**/v1/status"):
         pass
     assert page.locator(".match").count() == held
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Resume").click()
     page.wait_for_function("held => document.querySelectorAll('.match').length > held", arg=held)
 
 

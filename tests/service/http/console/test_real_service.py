@@ -93,7 +93,7 @@ def overview(site: Site, subscription: str) -> None:
     for name in ["Events in", "Matches", "Delivered", "Latency", "Lag"]:
         expect(page.locator(".tile", has_text=name).locator(".number")).not_to_have_text("–")
     expect(page.get_by_role("region", name="Health")).to_contain_text("1 active")
-    expect(page.get_by_role("region", name="Health")).to_contain_text("all answering")
+    expect(page.get_by_role("region", name="Health")).to_contain_text("all healthy")
 
 
 def subscription(site: Site, id: str) -> None:
@@ -104,13 +104,13 @@ def subscription(site: Site, id: str) -> None:
     expect(page.locator(".live .badge")).to_have_text("live")
     site.match(id, 7.0)
     expect(page.locator(".live .match").first).to_contain_text("desk for 7")
-    page.get_by_text("Stored ones, the newest first").click()
+    page.get_by_text("Stored notifications, newest first").click()
     expect(page.locator(".past .match-event strong")).to_have_text(["desk for 7.0", "desk for 6.0", "desk for 5.0"])
     page.get_by_role("textbox", name="Event as JSON").fill('{"event_type": "antiques", "price": 70}')
     page.get_by_role("button", name="Test").click()
     expect(page.locator(".verdict.failed")).to_contain_text("price is 70")
-    for button, state in [("Pause", "paused"), ("Go on", "active")]:
-        page.get_by_role("button", name=button).click()
+    for button, state in [("Pause", "paused"), ("Resume", "active")]:
+        page.get_by_role("button", name=button, exact=True).click()
         page.get_by_role("dialog").get_by_role("button", name=button).click()
         expect(page.locator(".page-head .badge")).to_have_text(state)
 
@@ -129,11 +129,11 @@ def editor(site: Site) -> None:
     trial.locator("details", has_text="dear").locator("summary").first.click()
     expect(trial.locator(".verdict.failed").first).to_contain_text("price is 900")
     page.get_by_role("button", name="Backtest").click()
-    expect(page.get_by_text("Waiting for its turn")).to_be_visible()
+    expect(page.get_by_text("Queued")).to_be_visible()
     finish_backtest(site.service)
     expect(page.locator(".lead", has_text="2 of 4 stored events would have matched.")).to_be_visible()
     page.get_by_label("Name").fill("Desks")
-    page.get_by_role("button", name="Switch on").click()
+    page.get_by_role("button", name="Create").click()
     expect(page.get_by_label("Ticket")).to_contain_text("tkt_")
 
 
@@ -161,14 +161,14 @@ def health(site: Site) -> None:
         store.dead_letters.add("event", "", "", reason, "{}")
     site.go("#/health")
     expect(page.get_by_role("region", name="Pipeline")).to_contain_text("running")
-    expect(page.get_by_role("region", name="Delivery", exact=True)).to_contain_text("Handed to subscribers")
+    expect(page.get_by_role("region", name="Delivery", exact=True)).to_contain_text("Read by subscribers")
     letters = page.get_by_role("region", name="Dead letters").locator("tbody tr")
     expect(letters.first).to_contain_text("the second")
     letters.first.get_by_role("button", name="Remove").click()
     expect(letters).to_have_count(1)
     keys = page.get_by_role("region", name="Keys")
     keys.get_by_label("Name").fill("Gallery")
-    keys.get_by_role("button", name="Make a key").click()
+    keys.get_by_role("button", name="Create key").click()
     expect(keys.get_by_label("Key", exact=True)).to_contain_text("tk_")
     expect(keys.locator("tbody tr")).to_have_count(2)
     assert "–" not in page.get_by_role("region", name="Delivery", exact=True).inner_text()

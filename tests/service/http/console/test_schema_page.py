@@ -27,7 +27,7 @@ def test_the_search_finds_attributes_and_values(open_console: Opening) -> None:
     expect(page.get_by_text("four_poster")).to_be_visible()
     expect(page.get_by_role("region", name="antiques")).to_have_count(0)
     page.get_by_label("Find").fill("no such thing")
-    expect(page.get_by_text("Nothing in the schema is called that.")).to_be_visible()
+    expect(page.get_by_text("No match in the schema.")).to_be_visible()
 
 
 def test_an_attribute_with_a_new_list_of_values_is_added(open_console: Opening, service: Running) -> None:
@@ -35,7 +35,7 @@ def test_an_attribute_with_a_new_list_of_values_is_added(open_console: Opening, 
     form = page.get_by_role("region", name="Extend")
     form.get_by_label("Name").fill("material")
     form.get_by_label("Domain").select_option("a new list of values")
-    form.get_by_label("Values, with commas between").fill("oak, walnut")
+    form.get_by_label("Values, comma-separated").fill("oak, walnut")
     form.get_by_label("antiques").uncheck()
     form.get_by_role("button", name="Extend the schema").click()
     expect(page.get_by_text("version 2")).to_be_visible()

@@ -28,11 +28,11 @@ def test_search_and_state_narrow_the_list_and_are_in_the_address(open_console: O
     page.get_by_label("Search").fill("cheap")
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_label("State").select_option("Cancelled")
-    expect(page.get_by_text("No subscription is like that.")).to_be_visible()
+    expect(page.get_by_text("No subscription matches the search.")).to_be_visible()
     assert page.url.endswith("#/subscriptions?search=cheap&state=cancelled")
     page.reload()
     expect(page.get_by_label("Search")).to_have_value("cheap")
-    expect(page.get_by_text("No subscription is like that.")).to_be_visible()
+    expect(page.get_by_text("No subscription matches the search.")).to_be_visible()
 
 
 def test_one_subscription_shows_its_matches_over_time_and_its_notifications_live(
@@ -49,7 +49,7 @@ def test_one_subscription_shows_its_matches_over_time_and_its_notifications_live
         asked[:2] for asked in service.state.asked
     ]
     expect(page.locator(".match").first).to_contain_text("price < 500")
-    page.get_by_text("Stored ones, the newest first").click()
+    page.get_by_text("Stored notifications, newest first").click()
     expect(page.locator(".past .match")).to_have_count(20)
     page.locator(".past").get_by_role("button", name="Older").click()
     expect(page.locator(".past .match")).to_have_count(10)
@@ -62,7 +62,7 @@ def test_an_event_is_tested_and_explained(open_console: Opening, service: Runnin
     expect(page.locator(".verdict.failed")).to_contain_text("price is 700")
     page.get_by_role("textbox", name="Event as JSON").fill("{price")
     page.get_by_role("button", name="Test").click()
-    expect(page.get_by_text("This is no JSON")).to_be_visible()
+    expect(page.get_by_text("Invalid JSON")).to_be_visible()
 
 
 def test_one_that_expires_soon_is_marked_and_renewed_until_it_is_cancelled(
@@ -77,17 +77,17 @@ def test_one_that_expires_soon_is_marked_and_renewed_until_it_is_cancelled(
     page.get_by_role("button", name="Renew").click()
     page.get_by_label("Valid for").select_option("Until cancelled")
     page.get_by_role("dialog").get_by_role("button", name="Renew").click()
-    expect(page.get_by_text("when it is cancelled")).to_be_visible()
+    expect(page.get_by_text("never", exact=True)).to_be_visible()
     assert chosen["validity"] == "forever"
 
 
 def test_a_pause_needs_no_ticket(open_console: Opening, service: Running) -> None:
     page = open_console(f"#/subscriptions/{service.state.subscriptions[0]['id']}")
-    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Pause", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Pause").click()
     expect(page.locator(".page-head .badge")).to_have_text("paused")
-    page.get_by_role("button", name="Go on").click()
-    page.get_by_role("dialog").get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Resume", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Resume").click()
     expect(page.locator(".page-head .badge")).to_have_text("active")
 
 
@@ -117,7 +117,7 @@ def test_renewing_and_cancelling(open_console: Opening, service: Running) -> Non
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Cancel it").click()
     expect(page.locator(".page-head .badge")).to_have_text("cancelled")
-    expect(page.get_by_text("nothing more comes")).to_be_visible()
+    expect(page.get_by_text("no more notifications")).to_be_visible()
     expect(page.get_by_role("button", name="Renew")).to_have_count(0)
 
 
@@ -157,5 +157,5 @@ def test_a_service_without_subscriptions_leads_to_the_editor(open_console: Openi
     service.state.subscriptions[:] = []
     service.state.stream_length = 0
     page = open_console("#/subscriptions")
-    page.get_by_role("link", name="Write the first").click()
+    page.get_by_role("link", name="Create the first").click()
     expect(page.get_by_role("heading", name="Filter editor")).to_be_visible()

@@ -1,4 +1,6 @@
-"""Common parts of P0's experiments: evaluations of one schedule at one point, plot styles, and checks of claims."""
+"""Common parts of P0's experiments: points, evaluations of one schedule at a point, plots and tables, and checks of
+claims.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Common parts of P3's Figures 13 and 14: a point of multi-way joins over a simulated network."""
+"""Common parts of P3's Figures 13 and 14: decompositions of multi-way joins, and a point's traffic over a simulated
+network.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The console in the browser: static files without a build step, and the router that serves them.
+"""Console, the web user interface: static files without a build step, and the router that serves them.
 
-The page talks to the same `/v1` paths as everybody else, with the key that its reader gave it. Nothing here reads the
-store or knows a secret.
+The page calls the same `/v1` paths as any other client, with the user's key. Nothing here reads the store or knows a
+secret.
 """
 
 from tamis.service.http.console.router import router

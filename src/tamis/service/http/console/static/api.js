@@ -1,10 +1,10 @@
-/** One request to the API, and what can go wrong with it. Paths are relative to the page, so a prefix does no harm. */
+/** Requests to the API and their errors. Paths are relative to the page, so a prefix does no harm. */
 
 import { currentKey } from "./session.js";
 
 const ROOT = new URL("../v1/", document.baseURI);
 
-/** An answer other than 2xx, as application/problem+json has it; status 0 where there was no answer at all. */
+/** Error answer (application/problem+json); status 0 where there was no answer at all. */
 export class Problem extends Error {
   constructor(status, { title = "", detail = "", errors = [] } = {}) {
     super(wording(detail) || title || `The service answered ${status}.`);
@@ -67,7 +67,7 @@ export async function read(answer) {
   return content;
 }
 
-/** Whether an error only says that the page was left meanwhile. */
+/** True if an error only says that the page was left meanwhile. */
 export function isLeaving(error) {
   return error?.name === "AbortError";
 }

@@ -7,7 +7,7 @@ export function h(tag, attributes = {}, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
 
-/** The same for SVG. */
+/** Builds SVG elements in the same way. */
 export function s(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
@@ -27,7 +27,7 @@ function present(children) {
   return children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false);
 }
 
-/** Replaces what an element holds. */
+/** Replaces the content of an element. */
 export function put(element, ...children) {
   element.replaceChildren(...present(children));
   return element;
@@ -35,7 +35,7 @@ export function put(element, ...children) {
 
 let last = 0;
 
-/** An id for an element that another one refers to (label, aria-describedby). */
+/** Unique id for an element that another one refers to (label, aria-describedby). */
 export function freshId(stem) {
   last += 1;
   return `${stem}-${last}`;

@@ -1,7 +1,7 @@
 /**
  * Server-sent events by fetch, because EventSource cannot send an Authorization header.
  * Reconnects with a growing pause and Last-Event-ID; ends when `signal` is aborted or the service refuses.
- * A console looks on: what it shows is not counted as delivered.
+ * A console observes: its reads do not count as delivered.
  */
 
 import { Problem, address, credentials, isLeaving, read } from "./api.js";

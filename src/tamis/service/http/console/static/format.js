@@ -1,4 +1,4 @@
-/** Numbers, times and durations as people read them. */
+/** Formats of numbers, times and durations for people. */
 
 const WHOLE = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 const FINE = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 1 });

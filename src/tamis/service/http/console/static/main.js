@@ -1,4 +1,4 @@
-/** Starts the console: the key, the colours, the pages, the sign-in box. */
+/** Entry point of the console: key, theme, pages, sign-in box. */
 
 import { currentKey, signOut, takeKeyFromAddress } from "./session.js";
 import { startThemeSwitch } from "./theme.js";

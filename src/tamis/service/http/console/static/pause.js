@@ -1,4 +1,4 @@
-/** Waiting that ends early when the page is left, and doing something again and again until then. */
+/** Timers that end when the page is left: wait, repeat, debounce. */
 
 export function pause(milliseconds, signal) {
   return new Promise((resolve) => {
@@ -7,7 +7,7 @@ export function pause(milliseconds, signal) {
   });
 }
 
-/** Calls `work` at once and then every so often, never twice at a time, and not while nobody looks at the tab. */
+/** Calls `work` at once and then periodically, never twice at a time, and not while the tab is hidden. */
 export async function repeat(work, milliseconds, signal) {
   while (!signal.aborted) {
     if (!document.hidden) await work();
@@ -15,7 +15,7 @@ export async function repeat(work, milliseconds, signal) {
   }
 }
 
-/** The last of a burst of calls, once there has been silence for so long. */
+/** Debounces: the last of a burst of calls, once there has been silence for a while. */
 export function debounced(work, milliseconds) {
   let timer;
   return (...given) => {

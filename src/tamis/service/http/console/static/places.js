@@ -1,11 +1,11 @@
-/** Which page the address names: #/subscriptions/sub_…?state=active. A page is left by aborting its signal. */
+/** Router of the console: the page that the address names, #/subscriptions/sub_…?state=active. Leaving aborts its signal. */
 
 import { h, put } from "./dom.js";
 import { announce } from "./parts/announcer.js";
 import { failure, loading } from "./parts/states.js";
 import { Problem, isLeaving } from "./api.js";
 
-/** Reads an address's fragment. */
+/** Parses an address's fragment. */
 export function placeOf(fragment) {
   const [path, query = ""] = fragment.replace(/^#\/?/, "").split("?");
   const [name = "", ...rest] = path.split("/").map(decodeURIComponent);

@@ -1,5 +1,5 @@
 /**
- * What the service says of itself, asked every two seconds and kept for ten minutes, whichever page is shown.
+ * Samples of the service's status, polled every two seconds and kept for ten minutes, whichever page is shown.
  * `samples` holds the newest last; pages that draw them listen for "sample" on `pulse`.
  */
 
@@ -19,7 +19,7 @@ export function latest() {
   return samples.at(-1) ?? null;
 }
 
-/** Asks once, then every so often; whether the service lets us in. `refused` is called once it does not, or no more. */
+/** Polls the status; resolves to true if access is granted. `refused` is called when it is denied, then or later. */
 export async function startPulse(label, refused) {
   const ending = new AbortController();
   const beat = async () => {

@@ -1,4 +1,4 @@
-/** The numbers of GET /v1/status in the form that the console draws. What the service does not know is null. */
+/** Samples of GET /v1/status in the form that the console draws. Unknown numbers are null. */
 
 export function reading(answer, at) {
   const { rates, latency, pipeline } = answer;

@@ -1,4 +1,4 @@
-/** The schema as the console asks it: which attributes there are, of which domain, and which values that has. */
+/** Schema of the service, as the console reads it: attributes, their domains, and the values of a domain. */
 
 const BASIC = ["integer", "float", "string", "boolean", "timestamp", "binary"];
 
@@ -51,7 +51,7 @@ export function annotation(given) {
   return { mandatory: words.includes("mandatory"), multiple: words.includes("multiple") };
 }
 
-/** The listed values of a domain; those of a tree with what they are within. */
+/** Values of a domain; those of a tree with their parents. */
 export function valuesOf({ type, values = [], tree = {} }) {
   if (type === "enumerated") return values.map((value) => ({ value, within: [] }));
   if (type === "hierarchical") return [...nodes(tree, [])];

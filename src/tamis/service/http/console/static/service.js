@@ -1,4 +1,4 @@
-/** The API's paths by what they are for. The only module that knows them. */
+/** Paths of the API, by purpose. The only module that knows them. */
 
 import { call } from "./api.js";
 

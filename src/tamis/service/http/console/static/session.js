@@ -1,4 +1,4 @@
-/** The API key of this tab: from the address (#key=…) or the sign-in box, kept in sessionStorage, gone with the tab. */
+/** API key of this tab: from the address (#key=…) or the sign-in box, kept in sessionStorage, gone with the tab. */
 
 const STORED = "tamis-key";
 

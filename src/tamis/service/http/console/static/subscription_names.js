@@ -1,4 +1,4 @@
-/** What subscriptions are called, asked for once each; the id where there is no name or no answer. */
+/** Names of subscriptions, fetched once each; the id where there is no name or no answer. */
 
 import { subscription } from "./service.js";
 

@@ -1,4 +1,4 @@
-/** Light, dark, or as the system is: the switch in the header. The choice is kept in localStorage. */
+/** Theme switch in the header: light, dark, or as the system is. The choice is kept in localStorage. */
 
 const STORED = "tamis-theme";
 const NEXT = { system: "light", light: "dark", dark: "system" };

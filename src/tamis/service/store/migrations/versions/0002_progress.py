@@ -1,4 +1,4 @@
-"""How far shared logs have been matched, and up to where followers of the subscriptions must have come."""
+"""Migration: matching progress of shared logs, and the newest revision of purged subscriptions."""
 
 from __future__ import annotations
 

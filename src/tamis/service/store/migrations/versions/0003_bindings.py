@@ -1,4 +1,4 @@
-"""What the variables of a filter were bound to, beside each notification."""
+"""Migration: bindings of a filter's variables, beside each notification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables, the contents of joins over them, and what a notification of a join tells."""
+"""Migration: tables, the contents of joins over them, and the changes in a join's notifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Without the receipts of publishes: logs keep idempotency keys themselves."""
+"""Migration: drops the receipts of publishes, since logs keep idempotency keys themselves."""
 
 from __future__ import annotations
 

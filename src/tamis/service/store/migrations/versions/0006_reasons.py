@@ -1,4 +1,4 @@
-"""Why a subscription is suspended."""
+"""Migration: reason for which a subscription is suspended."""
 
 from __future__ import annotations
 

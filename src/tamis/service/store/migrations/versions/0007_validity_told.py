@@ -1,4 +1,4 @@
-"""When a validity began, when its end is to be announced, and notifications that announce it."""
+"""Migration: start of a validity, time to announce its end, and notifications that announce it."""
 
 from __future__ import annotations
 

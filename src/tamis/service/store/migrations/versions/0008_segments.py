@@ -1,4 +1,6 @@
-"""The match log: segments of pairs beside the rows of those recorded before, which stay until they are old."""
+"""Migration: the match log's segments of pairs, beside the rows of those recorded before, which stay until they are
+old.
+"""
 
 from __future__ import annotations
 

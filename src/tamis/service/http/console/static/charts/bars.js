@@ -32,7 +32,7 @@ export function barChart(label, buckets, { height = 180, kind = "accent", width:
     drawing.element, readout);
 }
 
-/** How long a bucket is, where nobody says so: the least distance between two. */
+/** Width of a bucket, where none is given: the least distance between two. */
 function spacing(points) {
   const gaps = points.slice(1).map(({ at }, before) => at - points[before].at).filter((gap) => gap > 0);
   return gaps.length ? Math.min(...gaps) : 60e3;

@@ -1,4 +1,4 @@
-/** The drawing around a chart: redrawn in true pixels whenever its place changes, so that type keeps its size. */
+/** Frame of a chart: redrawn in true pixels whenever its size changes, so that type keeps its size. */
 
 import { h, put, s } from "../dom.js";
 import { instant, rate } from "../format.js";

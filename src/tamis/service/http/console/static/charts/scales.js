@@ -1,4 +1,4 @@
-/** From values to places on a drawing, and the round numbers that an axis shows. */
+/** Scales of a chart: values to positions, and the round numbers of an axis. */
 
 export function linear(from, to, start, end) {
   const span = to - from || 1;

@@ -1,4 +1,4 @@
-/** Runs the filter over the stored events: progress first, then what it would have matched, over time. */
+/** Backtest card: runs the filter over the stored events, with progress, then matches over time. */
 
 import { isLeaving } from "../api.js";
 import { barChart } from "../charts/bars.js";
@@ -29,7 +29,7 @@ export class Backtest {
     if (text === this.#text) return;
     this.#text = text;
     this.#running?.abort();
-    put(this.#results, empty("See what it would have matched in the stored events, before it is switched on."));
+    put(this.#results, empty("Count the stored events that the filter would have matched."));
   }
 
   async run() {
@@ -61,17 +61,17 @@ export class Backtest {
         bar.max = job.total;
         bar.value = job.done;
       }
-      put(words, known ? `${Math.floor((100 * job.done) / job.total)} % done` : "Waiting for its turn …");
+      put(words, known ? `${Math.floor((100 * job.done) / job.total)} % done` : "Queued …");
       await pause(ASKED_EVERY, signal);
     }
   }
 
   #show(result) {
     const step = (result.window_seconds ?? 0) * 1000 || undefined;
-    const illegible = result.illegible ? ` ${count(result.illegible)} could not be read.` : "";
+    const illegible = result.illegible ? ` ${count(result.illegible)} were invalid.` : "";
     const said = result.rows === undefined
       ? `${count(result.total)} of ${count(result.events)} stored events would have matched.${illegible}`
-      : `It would have told of ${count(result.total)} changes in ${count(result.events)} stored events, and have ${count(result.rows)} rows now.${illegible}`;
+      : `${count(result.total)} changes in ${count(result.events)} stored events, and ${count(result.rows)} rows at the end.${illegible}`;
     const samples = (result.samples ?? []).slice(0, 5);
     // Both over the same time, so that one can be held against the other.
     const span = { width: step, from: result.volume?.[0]?.[0], to: result.volume?.at(-1)?.[0] };
@@ -80,7 +80,7 @@ export class Backtest {
       result.counts?.length ? barChart(result.rows === undefined ? "Matches over time" : "Changes over time", result.counts, span) : null,
       result.volume?.length
         ? barChart("All events", result.volume, { ...span, kind: "plain", height: 110, unit: "events" }) : null,
-      samples.length ? h("section", {}, h("h3", {}, "Some of them"), h("ul", { class: "tried" }, samples.map((event) =>
+      samples.length ? h("section", {}, h("h3", {}, "Samples"), h("ul", { class: "tried" }, samples.map((event) =>
         h("li", {}, h("details", {}, h("summary", {}, eventSummary(event)), eventText(event)))))) : null);
     announce(said);
   }

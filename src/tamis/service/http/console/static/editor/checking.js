@@ -1,4 +1,4 @@
-/** Checks the filter while it is typed: the fault underlined at its place and named below, or the canonical text. */
+/** Check of the filter while it is typed: the fault underlined and named below, or the canonical text. */
 
 import { isLeaving } from "../api.js";
 import { h, put } from "../dom.js";
@@ -9,7 +9,7 @@ import { unitsOf } from "./tokens.js";
 const SILENCE = 250;
 const VALID = { operator: "✓ Valid, and calls operators.", join: "✓ Valid, and joins tables." };
 
-/** The verdict on the newest text, as an element. `decided(text, kind | null)` is called for each verdict. */
+/** Verdict on the newest text, as an element. `decided(text, kind | null)` is called for each verdict. */
 export class Checking {
   #field; #decided; #asked = null; #check;
 

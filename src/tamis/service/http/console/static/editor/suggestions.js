@@ -1,4 +1,4 @@
-/** What could stand at the caret: attributes, operators that fit the attribute, values of its domain. */
+/** Suggestions at the caret: attributes, operators that fit the attribute, values of its domain. */
 
 import { tokens } from "./tokens.js";
 
@@ -20,7 +20,7 @@ export function suggestionsAt(text, caret, schema) {
   return { start, end: here ? here.end : caret, options: found, eager: eager || typed !== "" };
 }
 
-/** Whether the caret is in a word that is still being written; a closed string and a sign are not. */
+/** True if the caret is in a word that is still being written; a closed string and a sign are not. */
 function isOpen(kind, word, caret, end) {
   if (kind === "sign" || kind === "number") return false;
   return kind !== "string" || caret < end || word.length === 1 || !word.endsWith("'");
@@ -98,7 +98,7 @@ function callAround(before, schema) {
   return null;
 }
 
-/** What can stand as an argument: the values that the operator knows, or a variable. */
+/** Values for an argument: those that the operator knows, or a variable. */
 function argumentsOf({ operator, argument }, last) {
   const { parameters } = operator;
   const parameter = parameters[argument] ?? (parameters.at(-1)?.repeated ? parameters.at(-1) : undefined);

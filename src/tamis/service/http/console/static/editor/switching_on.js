@@ -1,4 +1,4 @@
-/** The last step: how matches are delivered, for how long, and the ticket that is shown once. */
+/** Form that creates a subscription: delivery, validity, and the ticket, which is shown once. */
 
 import { h, put } from "../dom.js";
 import { moment } from "../format.js";
@@ -15,20 +15,20 @@ export function validityOf(chosen) {
 }
 
 const MODES = [
-  ["pull", "Pull", "Read them by polling, server-sent events or WebSocket."],
-  ["webhook", "Webhook", "Each is sent to an address of yours, signed."],
-  ["kafka", "Kafka", "Each is written to a topic."],
+  ["pull", "Pull", "Read notifications by polling, server-sent events or WebSocket."],
+  ["webhook", "Webhook", "Each notification is posted to a URL, signed."],
+  ["kafka", "Kafka", "Each notification is written to a topic."],
 ];
 
 export class SwitchingOn {
   #text = null; #kind = null; #mode = "pull"; #form; #trouble = h("div", { "aria-live": "assertive" }); #extra = h("div", {}); #missing;
 
-  /** `missing()` is called when there is no valid filter to switch on. */
+  /** `missing()` is called when there is no valid filter. */
   constructor(missing) {
     this.#missing = missing;
     this.#form = this.#build();
     this.element = h("section", { class: "card", "aria-labelledby": "switch-title" },
-      h("h2", { id: "switch-title" }, "Switch on"), this.#form);
+      h("h2", { id: "switch-title" }, "Create"), this.#form);
   }
 
   /** The text to switch on and its kind (filter, operator, join), as the check said; null while it is not valid. */
@@ -44,7 +44,7 @@ export class SwitchingOn {
     };
     return h("form", { onsubmit: (event) => this.#submit(event), novalidate: true },
       h("div", { class: "field" }, h("label", { for: "label" }, "Name"),
-        h("input", { id: "label", maxlength: 200, autocomplete: "off", placeholder: "What you will know it by" })),
+        h("input", { id: "label", maxlength: 200, autocomplete: "off", placeholder: "Name of the subscription" })),
       h("fieldset", {}, h("legend", {}, "Delivery"), MODES.map(([mode, name, note]) =>
         h("label", { class: "choice" },
           h("input", { type: "radio", name: "mode", value: mode, checked: mode === "pull", onchange: choose(mode) }),
@@ -54,13 +54,13 @@ export class SwitchingOn {
         h("select", { id: "validity" }, VALIDITIES.map(([seconds, name]) =>
           h("option", { value: seconds, selected: seconds === "forever" }, name)))),
       this.#trouble,
-      h("div", { class: "buttons" }, h("button", { type: "submit", class: "main" }, "Switch on")));
+      h("div", { class: "buttons" }, h("button", { type: "submit", class: "main" }, "Create")));
   }
 
   #fields() {
     const field = (id, label, attributes) =>
       h("div", { class: "field" }, h("label", { for: id }, label), h("input", { id, autocomplete: "off", ...attributes }));
-    if (this.#mode === "webhook") return field("url", "Address", { type: "url", placeholder: "https://example.org/hook" });
+    if (this.#mode === "webhook") return field("url", "URL", { type: "url", placeholder: "https://example.org/hook" });
     if (this.#mode === "kafka") return field("topic", "Topic", { maxlength: 249 });
     return [];
   }
@@ -75,7 +75,7 @@ export class SwitchingOn {
   async #submit(event) {
     event.preventDefault();
     if (this.#text === null) {
-      this.#complain("There is no valid filter to switch on.");
+      this.#complain("There is no valid filter to subscribe to.");
       this.#missing();
       return;
     }
@@ -100,18 +100,18 @@ export class SwitchingOn {
   #show(made) {
     const { secret } = made.delivery;
     const done = h("div", { class: "done", tabindex: "-1" },
-      h("p", { class: "lead" }, "It is on, until ", made.expires ? moment(made.expires) : "it is cancelled", "."),
-      made.expires ? h("p", {}, "Before it ends, a notification says so.") : null,
-      h("p", {}, "This ticket reads, renews and cancels it without a key. It is shown this once; keep it."),
+      h("p", { class: "lead" }, "The subscription is active until ", made.expires ? moment(made.expires) : "it is cancelled", "."),
+      made.expires ? h("p", {}, "A notification is sent before it expires.") : null,
+      h("p", {}, "This ticket reads, renews and cancels the subscription without a key. It is shown only once: keep it."),
       copyable(made.ticket, "Ticket"),
-      secret ? [h("p", {}, "The secret with which the webhook's calls are signed:"), copyable(secret, "Signing secret")] : null,
+      secret ? [h("p", {}, "Secret that signs the webhook calls:"), copyable(secret, "Signing secret")] : null,
       h("div", { class: "buttons" },
-        h("button", { type: "button", onclick: () => this.#again() }, "Another one"),
-        h("a", { class: "button main", href: addressOf("subscriptions", [made.id]) }, "See it work")));
+        h("button", { type: "button", onclick: () => this.#again() }, "Create another"),
+        h("a", { class: "button main", href: addressOf("subscriptions", [made.id]) }, "Open subscription")));
     this.#form.replaceWith(done);
     this.#form = done;
     done.focus();
-    announce("Switched on. The ticket is shown once: copy it.");
+    announce("Created. The ticket is shown once: copy it.");
   }
 
   #again() {

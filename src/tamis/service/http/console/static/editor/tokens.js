@@ -1,4 +1,4 @@
-/** A filter's text cut into words, for colouring and completion. What it means is the service's business. */
+/** Tokens of a filter's text, for colouring and completion. Their meaning is the service's business. */
 
 export const WORDS = new Set(["AND", "BETWEEN", "CONTAINS", "ESCAPE", "FALSE", "ILIKE", "IN", "IS", "LIKE", "NOT", "NULL",
   "OR", "REGEXP", "RLIKE", "TIMESTAMP", "TRUE"]);

@@ -1,4 +1,4 @@
-/** Tries the filter on recent events: what matches and what does not, each explained when it is opened. */
+/** Trial card: recent events that match the filter, and those that do not, each explained when it is opened. */
 
 import { isLeaving } from "../api.js";
 import { h, put } from "../dom.js";
@@ -25,8 +25,8 @@ export class Trial {
     this.#asked?.abort();
     this.#text = text;
     this.#button.disabled = text === null;
-    if (text === null) put(this.#results, empty("A valid filter is tried on the newest events at once."));
-    else if (dear) put(this.#results, empty("This filter calls operators, which may take a while: it is tried when you say so."));
+    if (text === null) put(this.#results, empty("A valid filter is tried on the newest events immediately."));
+    else if (dear) put(this.#results, empty("This filter calls operators, which may be slow: press the button to try it."));
   }
 
   async run() {
@@ -66,10 +66,10 @@ export class Trial {
 
   /** Of a join: what its content would be. */
   #showJoin({ rows, matched, examined }) {
-    const said = `It would have ${count(matched)} ${matched === 1 ? "row" : "rows"} now, of ${count(examined)} rows of its tables.`;
+    const said = `${count(matched)} ${matched === 1 ? "row" : "rows"} now, from ${count(examined)} rows of its tables.`;
     put(this.#results, h("p", { class: "lead" }, said),
       h("div", { class: "trial-lists" },
-        rows.length ? resultTable("What it would have now", columnsOf(rows), rows.map((row, id) => ({ id, row }))) : null,
+        rows.length ? resultTable("Content", columnsOf(rows), rows.map((row, id) => ({ id, row }))) : null,
         matched > rows.length ? h("p", { class: "muted" }, `and ${count(matched - rows.length)} more`) : null));
     announce(said);
   }

@@ -1,4 +1,4 @@
-/** Writing a filter: checked while typing, tried on recent events, backtested, and then switched on. */
+/** Filter editor: checked while typing, tried on recent events, backtested, and then created as a subscription. */
 
 import { isLeaving } from "../api.js";
 import { h, put } from "../dom.js";
@@ -52,7 +52,7 @@ export async function showEditor(container, place, signal) {
   }
 }
 
-/** The text to begin with: that of a subscription which the address names, else what was being written. */
+/** Initial text: that of a subscription which the address names, else the last draft. */
 async function beginning(place, signal) {
   const from = place.query.get("from");
   if (!from) return sessionStorage.getItem(DRAFT) ?? "";

@@ -1,4 +1,4 @@
-/** Whether things work: the pipeline, the ways out, what could not be delivered, and the keys. */
+/** Page of health: pipeline, delivery, dead letters, and keys. */
 
 import { h, put } from "../dom.js";
 import { bytes, count, duration, fromNow, moment } from "../format.js";
@@ -36,15 +36,15 @@ function pipelineOf({ pipeline, lag, p50, p99, log, uptime, version }) {
   return [
     facts([
       ["State", badge(pipeline.state, toneOf(pipeline.state))],
-      ["In it for", duration(Date.now() - pipeline.since * 1000)],
+      ["For", duration(Date.now() - pipeline.since * 1000)],
       ["Restarts", count(pipeline.restarts)],
       ["Batches", count(pipeline.batches)],
-      ["Newest batch", last ? `${count(last.events)} events, ${duration(last.milliseconds)}` : "none yet"],
-      ["Batch under way", pipeline.busy_seconds ? `for ${duration(pipeline.busy_seconds * 1000)}` : "none"],
-      ["Events waiting", count(lag ?? NaN)],
+      ["Last batch", last ? `${count(last.events)} events, ${duration(last.milliseconds)}` : "none yet"],
+      ["Running batch", pipeline.busy_seconds ? `for ${duration(pipeline.busy_seconds * 1000)}` : "none"],
+      ["Lag, events", count(lag ?? NaN)],
       ["Latency p50", duration(p50 ?? NaN)],
       ["Latency p99", duration(p99 ?? NaN)],
-      ["Illegible events", count(pipeline.dead)],
+      ["Invalid events", count(pipeline.dead)],
       ["Refused subscriptions", count(pipeline.refused_subscriptions)],
       ["Event log", log ? `${count(log.events)} events, ${bytes(log.bytes)}` : "does not answer"],
       ["Service", `${version}, up for ${duration(uptime * 1000)}`],
@@ -52,7 +52,7 @@ function pipelineOf({ pipeline, lag, p50, p99, log, uptime, version }) {
     pipeline.error
       ? h("div", { class: "notice bad" }, h("p", {}, h("strong", {}, "Last error")),
         h("pre", { tabindex: "0", "aria-label": "Last error" }, pipeline.error))
-      : h("p", { class: "muted" }, "No error to show since the service started."),
+      : h("p", { class: "muted" }, "No error since the service started."),
   ];
 }
 
@@ -61,11 +61,11 @@ function deliveryOf(delivery) {
   return [numbersOf(delivery, troubled), delivery.endpoints?.length ? endpointsOf(delivery.endpoints) : null];
 }
 
-/** The endpoints that failed of late, which the service names to administrators only. */
+/** Endpoints that failed lately, which the service names to administrators only. */
 function endpointsOf(endpoints) {
   return [
-    h("h3", {}, "Endpoints that failed of late"),
-    table("Endpoints that failed of late", ENDPOINTS, endpoints.map((each) => [
+    h("h3", {}, "Failing endpoints"),
+    table("Failing endpoints", ENDPOINTS, endpoints.map((each) => [
       h("code", { class: "breakable" }, each.endpoint),
       badge(each.state, toneOf(each.state)),
       count(each.failures),
@@ -77,10 +77,10 @@ function endpointsOf(endpoints) {
 
 function numbersOf(delivery, troubled) {
   return facts([
-    ["Readers", count(delivery.listeners)],
-    ["Handed to subscribers", count(delivery.handed_out)],
+    ["Listeners", count(delivery.listeners)],
+    ["Read by subscribers", count(delivery.handed_out)],
     ["Webhooks and topics", count(delivery.outlets)],
-    ["Delivered to them", count(delivery.delivered)],
+    ["Delivered by push", count(delivery.delivered)],
     ["Failed attempts", count(delivery.failed)],
     ["Failing now", troubled(delivery.failing)],
     ["Given up", troubled(delivery.disabled)],

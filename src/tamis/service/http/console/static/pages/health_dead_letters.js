@@ -1,4 +1,4 @@
-/** Dead letters: events that could not be read, and notifications that could not be delivered. The latter can be sent again. */
+/** Dead letters: events that could not be read, and notifications that could not be delivered. The latter can be replayed. */
 
 import { isLeaving } from "../api.js";
 import { h, put } from "../dom.js";
@@ -8,7 +8,7 @@ import { empty, failure, loading } from "../parts/states.js";
 import { table } from "../parts/tables.js";
 import { deadLetters, removeDeadLetter, replay } from "../service.js";
 
-const COLUMNS = [["About"], ["Kind"], ["When"], ["Reason", "wide"], ["What", "wide"], [""]];
+const COLUMNS = [["Id"], ["Kind"], ["Time"], ["Reason", "wide"], ["Content", "wide"], [""]];
 const PAGE = 20;
 
 export function deadLettersCard(signal) {
@@ -36,7 +36,7 @@ export function deadLettersCard(signal) {
     letter.reason,
     h("details", {}, h("summary", {}, "Show"), h("pre", { tabindex: "0", "aria-label": "Content" }, pretty(letter.body))),
     h("div", { class: "buttons start tight" },
-      letter.kind === "delivery" ? button("Replay", letter, () => replay(letter.id), "It was delivered") : null,
+      letter.kind === "delivery" ? button("Replay", letter, () => replay(letter.id), "Delivered") : null,
       button("Remove", letter, () => removeDeadLetter(letter.id), "Removed")),
   ];
 

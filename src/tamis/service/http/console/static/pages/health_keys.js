@@ -1,4 +1,4 @@
-/** API keys, for administrators: who has one, for what; a new one, whose secret is shown once; revoking. */
+/** API keys, for administrators: list, create (the secret is shown once), revoke. */
 
 import { isLeaving } from "../api.js";
 import { h, put } from "../dom.js";
@@ -20,10 +20,10 @@ export function keysCard(signal) {
     try {
       const answer = await keys(signal);
       const all = answer.items;
-      put(shown, all.length ? table("API keys", COLUMNS, all.map(row)) : empty("There are no keys."), newKey(show));
+      put(shown, all.length ? table("API keys", COLUMNS, all.map(row)) : empty("No keys."), newKey(show));
     } catch (error) {
       if (isLeaving(error)) return;
-      put(shown, error.needsKey ? empty("Keys are for administrators.") : failure(error, show));
+      put(shown, error.needsKey ? empty("Only administrators may see keys.") : failure(error, show));
     }
   }
 
@@ -36,11 +36,11 @@ export function keysCard(signal) {
   ];
 
   const revoke = (key) => ask({
-    title: `Revoke ${key.name || key.id}?`, text: "Whoever uses it is refused from now on, and its subscriptions are paused.", confirm: "Revoke it", danger: true,
+    title: `Revoke ${key.name || key.id}?`, text: "Requests with this key are refused from now on, and its subscriptions are paused.", confirm: "Revoke it", danger: true,
     async act() {
       const { paused } = await revokeKey(key.id);
       await show();
-      const told = `Revoked. Subscriptions of it that were active, and are paused now: ${count(paused)}.`;
+      const told = `Revoked. Subscriptions paused: ${count(paused)}.`;
       document.getElementById("new-key").append(h("p", {}, told));
       announce(told);
     },
@@ -51,7 +51,7 @@ export function keysCard(signal) {
 }
 
 function newKey(done) {
-  const name = h("input", { id: "key-name", maxlength: 200, required: true, autocomplete: "off", placeholder: "Who will use it" });
+  const name = h("input", { id: "key-name", maxlength: 200, required: true, autocomplete: "off", placeholder: "Owner of the key" });
   const boxes = ROLES.map((role) => h("input", { type: "checkbox", value: role, checked: role === "subscribe" }));
   const outcome = h("div", { "aria-live": "polite" });
 
@@ -61,7 +61,7 @@ function newKey(done) {
       const made = await createKey({ name: name.value.trim(), roles: boxes.filter((box) => box.checked).map((box) => box.value) });
       await done();
       const place = document.getElementById("new-key");
-      put(place, h("p", {}, "The new key is shown this once:"), copyable(made.secret, "Key"));
+      put(place, h("p", {}, "The new key is shown only once:"), copyable(made.secret, "Key"));
     } catch (error) {
       put(outcome, h("p", { class: "notice bad" }, error.message));
     }
@@ -70,7 +70,7 @@ function newKey(done) {
     h("div", { id: "new-key", role: "status" }),
     h("form", { onsubmit: submit }, h("h3", {}, "New key"),
       h("div", { class: "field" }, h("label", { for: "key-name" }, "Name"), name),
-      h("fieldset", {}, h("legend", {}, "May"), boxes.map((box) => h("label", { class: "tick-box" }, box, box.value))),
-      outcome, h("div", { class: "buttons" }, h("button", { type: "submit" }, "Make a key"))),
+      h("fieldset", {}, h("legend", {}, "Roles"), boxes.map((box) => h("label", { class: "tick-box" }, box, box.value))),
+      outcome, h("div", { class: "buttons" }, h("button", { type: "submit" }, "Create key"))),
   ];
 }

@@ -1,4 +1,4 @@
-/** The subscriptions that are pushed to, by webhook or topic, and how each of them is doing. */
+/** Push subscriptions (webhook or topic), with the health of each one's delivery. */
 
 import { isLeaving } from "../api.js";
 import { h, put } from "../dom.js";
@@ -31,10 +31,10 @@ export function outletsCard(signal) {
   function draw(next) {
     const troubled = (each) => each.health?.failures ?? 0;
     const rows = [...found].sort((one, other) => troubled(other) - troubled(one)).map(row);
-    put(shown, rows.length ? table("Webhooks and topics", COLUMNS, rows) : empty("No active subscription is pushed to."),
+    put(shown, rows.length ? table("Webhooks and topics", COLUMNS, rows) : empty("No active push subscriptions."),
       next === null ? null : h("div", { class: "paging" },
         h("span", { class: "muted" }, `Among the first ${count(seen)} active subscriptions.`),
-        h("button", { type: "button", onclick: () => look(next) }, "Look further")));
+        h("button", { type: "button", onclick: () => look(next) }, "Search more")));
   }
   look();
   return h("section", { class: "card", "aria-labelledby": "outlets-title" }, h("h2", { id: "outlets-title" }, "Webhooks and topics"), shown);
@@ -53,7 +53,7 @@ function row({ id, label, delivery, health }) {
 }
 
 function stateOf(health) {
-  if (!health) return badge("nothing sent yet");
+  if (!health) return badge("no attempt yet");
   if (health.disabled) return badge("given up", "bad");
   return health.failures > 0 ? badge("failing", "bad") : badge("answering", "good");
 }

@@ -1,4 +1,4 @@
-/** The network of brokers that the service is part of: its links, and what each carries. */
+/** Page of the network of brokers that the service is part of: its links, and their traffic. */
 
 import { isLeaving } from "../api.js";
 import { h, put } from "../dom.js";
@@ -7,8 +7,8 @@ import { badge, empty, failure } from "../parts/states.js";
 import { facts, table } from "../parts/tables.js";
 import { network as askNetwork } from "../service.js";
 
-const COLUMNS = [["Neighbour", "wide"], ["State"], ["Filters from it", "number"], ["Filters told", "number"],
-  ["Events in", "number"], ["Events out", "number"], ["Bytes in", "number"], ["Bytes out", "number"], ["Waiting", "number"]];
+const COLUMNS = [["Neighbour", "wide"], ["State"], ["Filters in", "number"], ["Filters out", "number"],
+  ["Events in", "number"], ["Events out", "number"], ["Bytes in", "number"], ["Bytes out", "number"], ["Queued", "number"]];
 const AGAIN = 2000;
 
 export async function showNetwork(container, place, signal) {
@@ -16,14 +16,14 @@ export async function showNetwork(container, place, signal) {
   const links = h("div", {});
   const draw = async () => {
     const told = await askNetwork(signal);
-    put(about, told.linked ? factsOf(told) : empty("This service is not linked to others.", h("p", { class: "muted" },
-      "Links are named when it is started: ", h("code", {}, "tamis serve --broker-listen HOST:PORT --link HOST:PORT"))));
+    put(about, told.linked ? factsOf(told) : empty("This service is not linked to other brokers.", h("p", { class: "muted" },
+      "Give links at start: ", h("code", {}, "tamis serve --broker-listen HOST:PORT --link HOST:PORT"))));
     put(links, told.links.length ? tableOf(told.links) : null,
       told.error ? h("div", { class: "notice bad" }, h("p", {}, told.error)) : null);
   };
   await draw();
   put(container, h("h1", {}, "Network"),
-    h("p", { class: "muted" }, "Each link carries what somebody behind it has subscribed to, and nothing else. Counted since the service started."),
+    h("p", { class: "muted" }, "A link carries only events that match a subscription behind it. Counted since the service started."),
     about, links);
   const timer = setInterval(() => draw().catch((error) => {
     if (!isLeaving(error) && !signal.aborted) put(links, failure(error, () => showNetwork(container, place, signal)));
@@ -56,6 +56,6 @@ function tableOf(links) {
 
 function stateOf({ state, in_use: used }) {
   if (state === "down") return badge("down", "bad");
-  if (state === "connected") return badge("agreeing", "busy");
+  if (state === "connected") return badge("synchronising", "busy");
   return used ? badge("open", "good") : badge("in reserve", "still");
 }

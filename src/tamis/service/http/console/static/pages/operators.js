@@ -1,4 +1,4 @@
-/** The operators that filters may call: what they take and cost, and how they fare. */
+/** Page of operators: signatures, costs, and health. */
 
 import { isLeaving } from "../api.js";
 import { h, put } from "../dom.js";
@@ -7,8 +7,8 @@ import { badge, empty, failure } from "../parts/states.js";
 import { facts, table } from "../parts/tables.js";
 import { operators as askOperators } from "../service.js";
 
-const COLUMNS = [["Operator", "wide"], ["Cost", "number"], ["Asked", "number"], ["Calls", "number"], ["Held", "number"],
-  ["Failed", "number"], ["State"]];
+const COLUMNS = [["Operator", "wide"], ["Cost", "number"], ["Evaluations", "number"], ["Calls", "number"], ["Selectivity", "number"],
+  ["Failures", "number"], ["State"]];
 const AGAIN = 3000;
 
 export async function showOperators(container, place, signal) {
@@ -20,11 +20,11 @@ export async function showOperators(container, place, signal) {
     put(listed, items.length ? tableOf(items) : null);
     put(shown, items.length ? items.map((each) => detailsOf(each, open))
       : empty("This service offers no operators.", h("p", { class: "muted" },
-        "They are named when it is started: ", h("code", {}, "tamis serve --operators loc_in,mob_pattern"))));
+        "Name operators at start: ", h("code", {}, "tamis serve --operators loc_in,mob_pattern"))));
   };
   await draw();
   put(container, h("h1", {}, "Operators"),
-    h("p", { class: "muted" }, "Functions that filters may call. What is counted was counted in matching, since the service started."),
+    h("p", { class: "muted" }, "Functions that filters may call. Counts are from matching, since the service started."),
     listed, shown);
   const timer = setInterval(() => draw().catch((error) => {
     if (!isLeaving(error) && !signal.aborted) put(shown, failure(error, () => showOperators(container, place, signal)));
@@ -51,17 +51,17 @@ function detailsOf(each, open) {
     each.about ? h("p", { class: "whole-about" }, each.about) : null,
     facts([
       ["Reads", each.reads.map((name) => (name === "*" ? "the whole event" : name)).join(", ") || "nothing"],
-      ["Cost of an evaluation", costOf(each)],
-      ["Takes", each.batch ? "many events at a time" : "one event at a time"],
+      ["Cost per evaluation", costOf(each)],
+      ["Input", each.batch ? "many events at a time" : "one event at a time"],
       ["Time limit", each.time_limit === null ? "none" : duration(each.time_limit * 1000)],
-      ["Forms in use", count(each.predicates)],
-      ["Events asked about", count(each.evaluations)],
+      ["Distinct calls", count(each.predicates)],
+      ["Evaluations", count(each.evaluations)],
       ["Held", count(each.held)],
-      ["Held lately", heldOf(each)],
-      ["Could not tell", count(each.unknown)],
+      ["Selectivity", heldOf(each)],
+      ["Unknown", count(each.unknown)],
       ["Failures", troubled(each.failures)],
       ["Time-outs", troubled(each.timeouts)],
-      ["Left out while suspended", count(each.skipped)],
+      ["Skipped while suspended", count(each.skipped)],
       ["Attribute absent", count(each.absent)],
       ["Time in calls", duration(each.seconds * 1000)],
     ]),

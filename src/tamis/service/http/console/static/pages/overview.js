@@ -1,4 +1,4 @@
-/** How the service is doing right now: rates, latency, lag, health, and the matches as they come. */
+/** Page with the service's status: throughput, latency, lag, health, and live matches. */
 
 import { lineChart } from "../charts/lines.js";
 import { sparkline } from "../charts/sparkline.js";
@@ -29,7 +29,7 @@ export async function showOverview(container, place, signal) {
     tile("Latency", "p99, publish to visible", LATENCIES[1].of, duration),
     tile("Lag", "events waiting", (sample) => sample.lag, count),
   ];
-  const rates = lineChart("Rates, per second", RATES);
+  const rates = lineChart("Throughput, per second", RATES);
   const latencies = lineChart("Latency", LATENCIES, { height: 160, format: duration });
   const health = h("div", {});
   const silence = h("div", { "aria-live": "polite" });
@@ -38,7 +38,7 @@ export async function showOverview(container, place, signal) {
     h("ul", { class: "tiles" }, tiles.map(({ element }) => element)),
     h("div", { class: "columns" },
       h("div", { class: "stack" },
-        h("section", { class: "card", "aria-label": "Rates" }, rates.element),
+        h("section", { class: "card", "aria-label": "Throughput" }, rates.element),
         h("section", { class: "card", "aria-label": "Latency" }, latencies.element),
         h("section", { class: "card", "aria-labelledby": "health-title" },
           h("div", { class: "card-head" }, h("h2", { id: "health-title" }, "Health"), h("a", { href: addressOf("health") }, "More")),
@@ -56,7 +56,7 @@ export async function showOverview(container, place, signal) {
   };
   pulse.addEventListener("sample", draw, { signal });
   pulse.addEventListener("silence", () => put(silence,
-    h("p", { class: "notice bad" }, "The service does not answer; the numbers below are the last it gave.")), { signal });
+    h("p", { class: "notice bad" }, "The service does not answer; the numbers below are its last.")), { signal });
   draw();
 }
 
@@ -81,10 +81,10 @@ function healthOf({ pipeline, delivery, deadLetters, subscriptions, uptime, sche
     ["Restarts", count(pipeline.restarts)],
     ["Last error", pipeline.error ? h("span", { class: "error-text" }, pipeline.error.split("\n")[0]) : null],
     ["Subscriptions", `${count(subscriptions.active)} active`],
-    ["Readers", count(delivery.listeners)],
-    ["Webhooks and topics", troubled ? badge(`${count(troubled)} not answering`, "bad") : badge("all answering", "good")],
+    ["Listeners", count(delivery.listeners)],
+    ["Webhooks and topics", troubled ? badge(`${count(troubled)} failing`, "bad") : badge("all healthy", "good")],
     ["Dead letters", count(deadLetters)],
     ["Schema", `version ${schemaVersion}`],
-    ["Up for", duration(uptime * 1000)],
+    ["Uptime", duration(uptime * 1000)],
   ]);
 }

@@ -1,4 +1,4 @@
-/** What events may look like: event types with their attributes, and the domains with their values. */
+/** Page of the schema: event types with their attributes, and the domains with their values. */
 
 import { currentKey } from "../session.js";
 import { h, put } from "../dom.js";
@@ -27,7 +27,7 @@ export async function showSchema(container, place, signal) {
       has(name, ...valuesOf(domain).map(({ value }) => value)));
     put(shown, h("div", { class: "halves" }, types.map(([name, attributes]) => typeCard(name, attributes, view))),
       domains.map(([name, domain]) => domainCard(name, domain)),
-      types.length + domains.length === 0 ? empty("Nothing in the schema is called that.") : null);
+      types.length + domains.length === 0 ? empty("No match in the schema.") : null);
     if (wanted) announce(`${types.length} event types and ${domains.length} domains`);
   };
 
@@ -54,16 +54,16 @@ function typeCard(name, attributes, view) {
     h("div", { class: "card-head" }, h("h2", { id: `type-${name}` }, name),
       h("span", { class: "muted" }, `${name in view.tables ? "table" : "event type"}, ${count(rows.length)} attributes`)),
     name in view.tables ? tableFacts(view.tables[name] ?? {}) : null,
-    rows.length ? table(`Attributes of ${name}`, COLUMNS, rows) : empty("It has no attributes of its own."));
+    rows.length ? table(`Attributes of ${name}`, COLUMNS, rows) : empty("No attributes of its own."));
 }
 
-/** How the rows of a table are told apart, joined and kept. */
+/** Key, join attributes and retention of a table. */
 function tableFacts({ key, join, retention }) {
   const kept = retention?.count ? `the latest ${count(retention.count)} rows` : retention?.window ? `rows within ${retention.window} by ${retention.by}` : "all rows";
   return facts([
-    ["Key", key?.length ? h("code", {}, key.join(", ")) : "none: rows are only added"],
+    ["Key", key?.length ? h("code", {}, key.join(", ")) : "none (append-only)"],
     ["Joined by", join?.length ? h("code", {}, join.join(", ")) : null],
-    ["Keeps", kept],
+    ["Retention", kept],
   ]);
 }
 

@@ -1,4 +1,4 @@
-/** Growing the schema: an attribute, an event type, or any extension as JSON. It only ever adds. */
+/** Schema extension: an attribute, an event type, or any extension as JSON. Extensions only add. */
 
 import { h, put } from "../dom.js";
 import { announce } from "../parts/announcer.js";
@@ -16,7 +16,7 @@ export function attributeExtension({ name, domain, values, types, multiple }) {
   };
 }
 
-/** `done()` is called when the schema has grown. */
+/** `done()` is called when the schema is extended. */
 export function extensionForm(view, done) {
   const trouble = h("div", { "aria-live": "assertive" });
   const fields = h("div", {});
@@ -35,7 +35,7 @@ export function extensionForm(view, done) {
     put(trouble);
     try {
       await extendSchema(kinds[kind].read());
-      announce("The schema has grown");
+      announce("Schema extended");
       done();
     } catch (error) {
       put(trouble, h("p", { class: "notice bad" }, error.message));
@@ -43,7 +43,7 @@ export function extensionForm(view, done) {
   }
   return h("section", { class: "card", "aria-labelledby": "extend-title" },
     h("h2", { id: "extend-title" }, "Extend"),
-    h("p", { class: "muted" }, "An extension only adds, so every event and subscription stays valid. It cannot be taken back. Administrators may do this."),
+    h("p", { class: "muted" }, "An extension only adds: every event and subscription stays valid. It cannot be undone. For administrators."),
     h("form", { onsubmit: submit },
       h("fieldset", { class: "segments" }, h("legend", {}, "What to add"),
         radio("attribute", "Attribute"), radio("type", "Event type"), radio("json", "JSON")),
@@ -54,7 +54,7 @@ export function extensionForm(view, done) {
 function attributeFields(view) {
   const name = h("input", { id: "attribute-name", required: true, autocomplete: "off", placeholder: "material" });
   const values = h("input", { id: "attribute-values", autocomplete: "off", placeholder: "oak, walnut, pine" });
-  const listed = h("div", { class: "field", hidden: true }, h("label", { for: "attribute-values" }, "Values, with commas between"), values);
+  const listed = h("div", { class: "field", hidden: true }, h("label", { for: "attribute-values" }, "Values, comma-separated"), values);
   const domain = h("select", { id: "attribute-domain", onchange: () => { listed.hidden = domain.value !== NEW_LIST; } },
     [...view.domainNames, NEW_LIST].map((each) => h("option", { value: each, selected: each === "string" }, each)));
   const multiple = h("input", { type: "checkbox" });
@@ -79,14 +79,14 @@ function attributeFields(view) {
 function typeFields(view) {
   const name = h("input", { id: "type-name", required: true, autocomplete: "off", placeholder: "sculptures" });
   const choices = view.attributes.map((attribute) => [attribute.name, h("select", { id: `of-type-${attribute.name}` },
-    ["not there", "optional", "mandatory"].map((each) => h("option", { value: each }, each)))]);
+    ["absent", "optional", "mandatory"].map((each) => h("option", { value: each }, each)))]);
   return {
     element: h("div", {},
       h("div", { class: "field" }, h("label", { for: "type-name" }, "Name"), name),
       h("fieldset", {}, h("legend", {}, "Attributes"), h("div", { class: "pairs" }, choices.map(([attribute, select]) =>
         h("div", { class: "pair-field" }, h("label", { for: select.id }, h("code", {}, attribute)), select))))),
     read: () => ({
-      event_types: { [name.value.trim()]: Object.fromEntries(choices.filter(([, select]) => select.value !== "not there")
+      event_types: { [name.value.trim()]: Object.fromEntries(choices.filter(([, select]) => select.value !== "absent")
         .map(([attribute, select]) => [attribute, view.named.get(attribute).multiple ? [select.value, "multiple"] : select.value])) },
     }),
   };

@@ -1,4 +1,4 @@
-/** One subscription: what it asks for, what it found over time, what it finds now, and what its ticket can do. */
+/** Page of one subscription: its definition, activity, live matches, and actions. */
 
 import { isLeaving } from "../api.js";
 import { barChart } from "../charts/bars.js";
@@ -46,7 +46,7 @@ export async function showSubscription(container, id, signal) {
     h("div", { class: "page-head" }, h("h1", {}, found.label || found.id), badge(found.state, toneOf(found.state)), found.expiring ? badge("expiring", toneOf("expiring")) : null),
     h("div", { class: "columns" },
       h("div", { class: "stack" },
-        h("section", { class: "card", "aria-label": "What it asks for" },
+        h("section", { class: "card", "aria-label": "Definition" },
           h("pre", { class: "filter-text", tabindex: "0", "aria-label": "Filter" }, found.filter),
           about(found), actions(found, ticket, changed)),
         activityCard(found, ticket, signal),
@@ -56,8 +56,8 @@ export async function showSubscription(container, id, signal) {
         h("section", { class: "card", "aria-labelledby": "notifications-title" },
           h("h2", { id: "notifications-title" }, "Notifications"),
           live
-            ? liveMatches({ path: streamOf(id), query: { cursor: "latest" }, ticket }, signal, { waiting: "What matches from now on appears here." })
-            : empty(`It is ${found.state}: nothing more comes.`),
+            ? liveMatches({ path: streamOf(id), query: { cursor: "latest" }, ticket }, signal, { waiting: "New matches appear here." })
+            : empty(`The subscription is ${found.state}: no more notifications.`),
           found.state === "cancelled" ? null : pastNotifications(id, ticket, signal)))));
 }
 
@@ -69,14 +69,14 @@ function about(found) {
     ["Language", found.dialect !== "tamis" ? found.dialect : null],
     ["Delivery", [found.delivery.mode, to ? [" to ", h("span", { class: "breakable" }, to)] : null]],
     ["Created", moment(found.created)],
-    ["Suspended, since", found.reason ? h("span", { class: "error-text" }, found.reason) : null],
-    ["Delivery's last error", found.health?.last_error ? h("span", { class: "error-text" }, found.health.last_error) : null],
+    ["Reason of suspension", found.reason ? h("span", { class: "error-text" }, found.reason) : null],
+    ["Last delivery error", found.health?.last_error ? h("span", { class: "error-text" }, found.health.last_error) : null],
     [found.state === "expired" ? "Expired" : "Expires", found.state === "cancelled" ? null : until(found)],
   ]);
 }
 
 function until(found) {
-  return found.expires ? `${moment(found.expires)} (${fromNow(found.expires)})` : "when it is cancelled";
+  return found.expires ? `${moment(found.expires)} (${fromNow(found.expires)})` : "never";
 }
 
 function activityCard(found, ticket, signal) {
@@ -92,7 +92,7 @@ function activityCard(found, ticket, signal) {
       const { counts, bucket_seconds: width } = answer;
       put(drawn, counts.some(([, n]) => n > 0)
         ? barChart("Matches over time", filled(counts, seconds, width), { width: width * 1000 })
-        : empty("Nothing matched in this time."));
+        : empty("No matches in this time."));
     } catch (error) {
       if (!isLeaving(error)) put(drawn, failure(error, ask));
     }
@@ -103,7 +103,7 @@ function activityCard(found, ticket, signal) {
       h("span", {}, h("label", { for: "span", class: "unseen" }, "Time span"), span)), drawn);
 }
 
-/** The buckets without matches too, so that the axis spans the time that was asked for. */
+/** Adds empty buckets, so that the axis spans the requested time. */
 function filled(counts, seconds, bucket) {
   const known = counts.map(([time, n]) => [new Date(time).getTime(), n]);
   const size = bucket * 1000;
@@ -123,7 +123,7 @@ function ticketBox(problem, wrong, given) {
   };
   return h("form", { class: "card", onsubmit: submit },
     wrong ? h("p", { class: "notice bad", role: "alert" }, problem.message) : null,
-    h("p", {}, "Your key does not show this subscription. Its ticket does."),
+    h("p", {}, "This subscription needs its ticket, or its owner's key."),
     h("div", { class: "field" }, h("label", { for: "ticket" }, "Ticket"), field),
     h("div", { class: "buttons" }, h("button", { type: "submit", class: "main" }, "Open")));
 }

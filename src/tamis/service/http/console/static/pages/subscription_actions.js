@@ -1,4 +1,4 @@
-/** Renew, pause, go on, replay, cancel, with whatever the page was opened with: a key or the ticket. */
+/** Actions on a subscription: renew, pause, resume, replay, cancel, by the key or ticket that opened the page. */
 
 import { h } from "../dom.js";
 import { VALIDITIES, validityOf } from "../editor/switching_on.js";
@@ -6,7 +6,7 @@ import { ask } from "../parts/dialogs.js";
 import { addressOf } from "../places.js";
 import { cancel, change, renew, replayFrom } from "../service.js";
 
-/** `held`: the ticket that the page was opened with, if any. `changed(text)` is called after each, with what to say. */
+/** `held`: the ticket that the page was opened with, if any. `changed(text)` is called after each, with the outcome. */
 export function actions(found, held, changed) {
   const { id, state } = found;
   const ended = state === "cancelled";
@@ -14,10 +14,10 @@ export function actions(found, held, changed) {
   const button = (name, question, danger = false) =>
     h("button", { type: "button", class: danger ? "danger" : undefined, onclick: () => ask({ ...question, danger }) }, name);
   const resting = ["paused", "suspended"].includes(state);
-  const pausing = resting ? ["Go on", "active"] : ["Pause", "paused"];
+  const pausing = resting ? ["Resume", "active"] : ["Pause", "paused"];
   return h("div", { class: "buttons start" },
     ended ? null : button("Renew", {
-      title: "Renew", text: "It stays on for so long from now.", confirm: "Renew",
+      title: "Renew", text: "The new validity begins now.", confirm: "Renew",
       fields: [{ name: "validity", label: "Valid for", options: VALIDITIES }],
       async act({ validity }) {
         await renew(id, held, { validity: validityOf(validity) });
@@ -26,10 +26,10 @@ export function actions(found, held, changed) {
     }),
     state === "active" || resting ? button(pausing[0], {
       title: pausing[0], confirm: pausing[0],
-      text: resting ? "Events are matched again from now on." : "Events are not matched until it goes on.",
+      text: resting ? "Events are matched again from now on." : "Events are not matched until you resume.",
       async act() {
         await change(id, held, { state: pausing[1] });
-        changed(resting ? "It goes on" : "Paused");
+        changed(resting ? "Resumed" : "Paused");
       },
     }) : null,
     pushed ? button("Replay", {
@@ -47,5 +47,5 @@ export function actions(found, held, changed) {
         changed("Cancelled");
       },
     }, true),
-    h("a", { class: "button", href: addressOf("editor", [], { from: id }) }, "Write one like it"));
+    h("a", { class: "button", href: addressOf("editor", [], { from: id }) }, "Duplicate"));
 }

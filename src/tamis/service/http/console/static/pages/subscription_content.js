@@ -1,4 +1,4 @@
-/** The content of a join as a table that changes: read once, and kept up by the notifications after it. */
+/** Content of a join as a live table: read once, and updated by the notifications after it. */
 
 import { isLeaving } from "../api.js";
 import { h, put } from "../dom.js";
@@ -69,7 +69,7 @@ export function contentCard(found, ticket, signal) {
     const all = [...rows].map(([id, row]) => ({ id, row })).sort(inOrder);
     const shown = all.slice(0, DRAWN);
     put(size, `${count(all.length)} ${all.length === 1 ? "row" : "rows"}`);
-    put(drawn, all.length ? resultTable("Current content", columns, shown, marks) : empty("It has no rows now. Those that come appear here."),
+    put(drawn, all.length ? resultTable("Current content", columns, shown, marks) : empty("No rows now. New rows appear here."),
       all.length > DRAWN ? h("p", { class: "muted" }, `and ${count(all.length - DRAWN)} more`) : null);
     marks = new Map();
   }
@@ -84,7 +84,7 @@ export function contentCard(found, ticket, signal) {
 
   ask();
   return h("section", { class: "card", "aria-labelledby": "content-title" },
-    h("div", { class: "card-head" }, h("h2", { id: "content-title" }, "Content now"), h("span", {}, size, " ", state)),
+    h("div", { class: "card-head" }, h("h2", { id: "content-title" }, "Content"), h("span", {}, size, " ", state)),
     drawn,
-    h("details", { class: "past", open: true }, h("summary", {}, "How it is joined"), parts));
+    h("details", { class: "past", open: true }, h("summary", {}, "Tables and conditions"), parts));
 }

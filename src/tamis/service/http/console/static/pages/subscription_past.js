@@ -1,4 +1,4 @@
-/** The notifications that are stored, the newest first, a page at a time: read when asked for. */
+/** Stored notifications, newest first, a page at a time: read on demand. */
 
 import { isLeaving } from "../api.js";
 import { h, put } from "../dom.js";
@@ -12,7 +12,7 @@ const PAGE = 20;
 export function pastNotifications(id, ticket, signal) {
   const shown = h("div", {});
   const details = h("details", { class: "past", ontoggle: () => { if (details.open && !shown.hasChildNodes()) ask(); } },
-    h("summary", {}, "Stored ones, the newest first"), shown);
+    h("summary", {}, "Stored notifications, newest first"), shown);
 
   async function ask(cursor = "") {
     if (cursor === "") put(shown, loading());
@@ -26,7 +26,7 @@ export function pastNotifications(id, ticket, signal) {
 
   function draw({ notifications: found, cursor, more }) {
     if (found.length === 0) {
-      put(shown, empty("There are none to show."));
+      put(shown, empty("No stored notifications."));
       return;
     }
     put(shown, h("ol", { class: "matches" }, found.map((each) => matchItem(each, false))),

@@ -1,4 +1,4 @@
-/** Would this subscription match an event? Asked with an event as JSON, answered condition by condition. */
+/** Test of a subscription on an event given as JSON, explained condition by condition. */
 
 import { isLeaving } from "../api.js";
 import { h, put } from "../dom.js";
@@ -16,7 +16,7 @@ export function eventTest(found, ticket, signal) {
     try {
       event = JSON.parse(field.value);
     } catch (error) {
-      put(result, h("p", { class: "notice bad" }, `This is no JSON: ${error.message}`));
+      put(result, h("p", { class: "notice bad" }, `Invalid JSON: ${error.message}`));
       return;
     }
     put(result, loading("Testing …"));

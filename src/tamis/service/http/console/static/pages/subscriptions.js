@@ -1,4 +1,4 @@
-/** The standing subscriptions: searched, by state, a page at a time. One of them has a page of its own. */
+/** List of subscriptions: searched, filtered by state, a page at a time. Each has a page of its own. */
 
 import { isLeaving } from "../api.js";
 import { h, put } from "../dom.js";
@@ -35,7 +35,7 @@ export async function showSubscriptions(container, place, signal) {
   return list.show();
 }
 
-/** The page that is shown, and the ways to the next and the one before; `trail` holds where each page begins. */
+/** List with paging; `trail` holds the beginning of each page. */
 class List {
   #results; #given; #leaving; #trail = [0]; #asked = null;
 
@@ -63,7 +63,7 @@ class List {
     } catch (error) {
       if (isLeaving(error) || signal.aborted) return;
       put(this.#results, error.status === 401
-        ? empty("Without a key there is no list: a subscription made without one is found by its id and ticket.", byId())
+        ? empty("Listing needs a key. Without one, open a subscription by its id and ticket.", byId())
         : failure(error, () => this.show()));
     }
   }
@@ -72,8 +72,8 @@ class List {
     if (found.length === 0) {
       const searching = this.#given.search || this.#given.state;
       put(this.#results, searching
-        ? empty("No subscription is like that.")
-        : empty("There are no subscriptions of yours yet.", h("a", { class: "button", href: addressOf("editor") }, "Write the first"),
+        ? empty("No subscription matches the search.")
+        : empty("You have no subscriptions yet.", h("a", { class: "button", href: addressOf("editor") }, "Create the first"),
           byId()));
       announce("No subscriptions found");
       return;
@@ -114,6 +114,6 @@ function byId() {
     if (id.value.trim()) location.hash = addressOf("subscriptions", [id.value.trim()]);
   };
   return h("form", { class: "search", onsubmit: go },
-    h("div", { class: "field grow" }, h("label", { for: "known-id" }, "Open one by its id"), id),
+    h("div", { class: "field grow" }, h("label", { for: "known-id" }, "Open by id"), id),
     h("button", { type: "submit" }, "Open"));
 }

@@ -1,4 +1,4 @@
-/** Says something to those who listen instead of look. */
+/** Announcements to screen readers. */
 
 export function announce(text) {
   document.getElementById("announcements").textContent = text;

@@ -1,4 +1,4 @@
-/** A text that is shown once or often needed elsewhere, with a button that copies it. */
+/** Text with a button that copies it. */
 
 import { h } from "../dom.js";
 import { announce } from "./announcer.js";

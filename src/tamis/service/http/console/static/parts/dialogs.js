@@ -1,4 +1,4 @@
-/** Questions that stand before the page: the browser's own modal dialog, which keeps and returns the focus. */
+/** Dialogs: the browser's own modal dialog, which keeps and returns the focus. */
 
 import { h, freshId, put } from "../dom.js";
 

@@ -1,4 +1,4 @@
-/** Why a filter did or did not match an event: every alternative, condition by condition; and what was evaluated. */
+/** Explanation of a filter on an event: every alternative, condition by condition; and operator evaluations. */
 
 import { h } from "../dom.js";
 import { brief, count, duration } from "../format.js";
@@ -31,11 +31,11 @@ function verdict({ condition, state, values = {} }) {
       h("span", {}, `${name} is ${seen?.length ? brief(seen) : "absent"} `))));
 }
 
-/** The way that the event took through the operators, in the order chosen. */
+/** Evaluations of operators for the event, in the order chosen. */
 function courseOf({ steps, in_question: open, matched, first_failure: failed, bindings, alternatives }) {
   const many = alternatives.length > 1;
   return h("section", { class: "course" },
-    h("h4", {}, "What operators were asked"),
+    h("h4", {}, "Operator evaluations"),
     h("p", { class: "muted" }, leadOf(steps, open, many)),
     steps.length ? h("ol", { class: "steps" }, steps.map((step) => stepOf(step, many))) : null,
     matched ? bindingsOf(bindings) : null,
@@ -43,7 +43,7 @@ function courseOf({ steps, in_question: open, matched, first_failure: failed, bi
 }
 
 function leadOf(steps, open, many) {
-  if (steps.length === 0) return "Nothing: the plain conditions decide.";
+  if (steps.length === 0) return "None: the plain conditions decide.";
   const asked = `${count(steps.length)} ${steps.length === 1 ? "evaluation" : "evaluations"}, in the order chosen`;
   return many ? `${asked}, for ${count(open)} ${open === 1 ? "alternative" : "alternatives"} that the plain conditions left open.` : `${asked}.`;
 }

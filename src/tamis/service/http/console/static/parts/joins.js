@@ -1,4 +1,4 @@
-/** Joins: their results as a table, what they are made of, and what an event changes in them. */
+/** Joins: results as a table, tables and conditions, and changes by an event. */
 
 import { h } from "../dom.js";
 import { brief, count } from "../format.js";
@@ -6,7 +6,7 @@ import { table } from "./tables.js";
 
 const SIGNS = { added: "+", removed: "−" };
 
-/** `rows`: [{ id, row }]; `columns` in their order; `marks`: the class of those that have just changed, by id. */
+/** `rows`: [{ id, row }]; `columns` in order; `marks`: class of recently changed rows, by id. */
 export function resultTable(caption, columns, rows, marks = new Map()) {
   const numeric = new Set(columns.filter((name) => rows.some(({ row }) => typeof row[name] === "number")));
   const made = table(caption, columns.map((name) => [name, numeric.has(name) ? "number" : ""]),
@@ -19,7 +19,7 @@ export function resultTable(caption, columns, rows, marks = new Map()) {
   return made;
 }
 
-/** The columns of results of which nobody has said them. */
+/** Columns of results that do not declare them. */
 export function columnsOf(rows) {
   return [...new Set(rows.flatMap((row) => Object.keys(row)))];
 }
@@ -37,22 +37,22 @@ export function joinParts({ tables, on }) {
       `${left} and ${right} agree on `, h("code", {}, attributes.join(", "))])) : null);
 }
 
-/** What a notification of a join tells. */
+/** Changes in a join's notification. */
 export function changesOf(changes) {
   if (!changes?.length) return null;
-  return h("ul", { class: "changes", "aria-label": "What changed" }, changes.map(({ change, row }) =>
+  return h("ul", { class: "changes", "aria-label": "Changes" }, changes.map(({ change, row }) =>
     change === "begins"
-      ? h("li", { class: "muted" }, "The content begins anew.")
+      ? h("li", { class: "muted" }, "The content is reset.")
       : h("li", { class: change }, h("span", { class: "sign", "aria-label": change }, SIGNS[change]), " ",
         Object.entries(row).map(([name, value]) =>
           [h("span", { class: "pair" }, h("span", { class: "name" }, name), " ", brief(value)), " "]))));
 }
 
-/** What an event would change: { table, added, removed }. */
+/** Changes that an event would make: { table, added, removed }. */
 export function wouldChange({ table: name, added, removed }) {
-  if (name === null) return h("p", {}, "The event is no row of the tables that are joined.");
+  if (name === null) return h("p", {}, "The event is not a row of the joined tables.");
   const changes = [...removed.map((row) => ({ change: "removed", row })), ...added.map((row) => ({ change: "added", row }))];
   return h("section", { class: "course" },
-    h("h4", {}, `What it would change, as a row of ${name}`),
-    changes.length ? changesOf(changes) : h("p", { class: "muted" }, "Nothing, as the tables are now."));
+    h("h4", {}, `Changes that it would make, as a row of ${name}`),
+    changes.length ? changesOf(changes) : h("p", { class: "muted" }, "None, as the tables are now."));
 }

@@ -1,4 +1,4 @@
-/** A list of notifications that grows at the top as they come; it can be held still to be read. */
+/** List of live notifications, newest first; it can be paused to be read. */
 
 import { h, put } from "../dom.js";
 import { follow } from "../event_stream.js";
@@ -8,11 +8,11 @@ import { badge, failure } from "./states.js";
 const KEPT = 50;
 const DRAWN_EVERY = 250;
 
-/** `source`: { path, query?, ticket? }; `named`: whether each says whose it is. */
+/** `source`: { path, query?, ticket? }; `named`: true to show each one's subscription. */
 export function liveMatches(source, signal, { named = false, waiting }) {
   const list = h("ol", { class: "matches", "aria-label": "Matches, newest first" });
   const state = h("span", { role: "status" }, badge("connecting", "busy"));
-  const hold = h("button", { type: "button", class: "quiet", "aria-pressed": "false", onclick: toggle }, "Hold");
+  const pause = h("button", { type: "button", class: "quiet", "aria-pressed": "false", "aria-label": "Pause live matches", onclick: toggle }, "Pause");
   const note = h("p", { class: "muted" }, waiting);
   let queue = [];
   let held = false;
@@ -20,8 +20,9 @@ export function liveMatches(source, signal, { named = false, waiting }) {
 
   function toggle() {
     held = !held;
-    hold.setAttribute("aria-pressed", String(held));
-    hold.textContent = held ? "Go on" : "Hold";
+    pause.setAttribute("aria-pressed", String(held));
+    pause.textContent = held ? "Resume" : "Pause";
+    pause.setAttribute("aria-label", `${pause.textContent} live matches`);
     draw();
   }
 
@@ -49,7 +50,7 @@ export function liveMatches(source, signal, { named = false, waiting }) {
       put(note, failure(problem));
     },
   });
-  return h("div", { class: "live" }, h("div", { class: "live-head" }, state, hold), note, list);
+  return h("div", { class: "live" }, h("div", { class: "live-head" }, state, pause), note, list);
 }
 
 function read(data) {

@@ -1,4 +1,4 @@
-/** Notifications as people read them: when, which subscription, what the event says, and why it matched. */
+/** Notifications as list items: time, subscription, event, and the conditions that held. */
 
 import { h } from "../dom.js";
 import { brief, clock, count, moment } from "../format.js";
@@ -10,7 +10,7 @@ const SHOWN_VALUES = 5;
 const LONG = 240;
 const NAMES = ["title", "name", "subject"];
 
-/** One notification; `named` says whether to show whose it is. */
+/** Notification as a list item; `named` is true to show its subscription. */
 export function matchItem(notification, named) {
   const id = notification.subscription;
   if (notification.type === "subscription.expiring") {
@@ -36,7 +36,7 @@ function subscriptionLink(id) {
   return link;
 }
 
-/** The first few values of an event in one line; what it is called stands first, without saying so. */
+/** First few values of an event in one line; its name stands first, without a label. */
 export function eventSummary(event) {
   const all = Object.entries(event ?? {}).filter(([name]) => name !== "ce");
   const called = all.find(([name]) => NAMES.includes(name));
@@ -48,14 +48,14 @@ export function eventSummary(event) {
   return [first, type, ...parts].filter(Boolean).flatMap((part) => [part, " "]);
 }
 
-/** An event as indented JSON; of very long texts, such as pictures in base64, the beginning. */
+/** Event as indented JSON; very long texts, such as pictures in base64, are cut. */
 export function eventText(event) {
   const shortened = (_, value) => (typeof value === "string" && value.length > LONG
     ? `${value.slice(0, LONG - 40)}… (${count(value.length)} characters)` : value);
   return h("pre", { tabindex: "0", "aria-label": "The event as JSON" }, JSON.stringify(event, shortened, 2));
 }
 
-/** What the variables of a filter were bound to; nothing where it has none. */
+/** Bindings of a filter's variables; nothing without variables. */
 export function bindingsOf(bindings) {
   const bound = Object.entries(bindings ?? {});
   if (bound.length === 0) return null;

@@ -1,9 +1,9 @@
-/** The box that asks for an API key where the service wants one. */
+/** Sign-in box, for services that require an API key. */
 
 import { h, freshId } from "../dom.js";
 import { currentKey, signIn } from "../session.js";
 
-/** `problem`: why the key of now is refused; null if none was given. */
+/** `problem`: reason why the present key is refused; null without one. */
 export function signInBox(problem, entered) {
   const refusal = problem && currentKey() !== null ? problem.message : null;
   const id = freshId("key");

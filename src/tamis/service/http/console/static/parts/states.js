@@ -1,4 +1,4 @@
-/** What stands where content is not there yet, is not there at all, or could not be had. */
+/** Placeholders for content (loading, empty, failed), and badges. */
 
 import { h } from "../dom.js";
 
@@ -17,7 +17,7 @@ export function failure(error, again) {
     again ? h("button", { type: "button", onclick: again }, "Try again") : null);
 }
 
-/** A badge: a word with a tone (good, busy, bad, still). The word alone says it; the colour repeats it. */
+/** Badge: a word with a tone (good, busy, bad, still). The word alone says it; the colour repeats it. */
 export function badge(word, tone = "still") {
   return h("span", { class: `badge ${tone}` }, word);
 }

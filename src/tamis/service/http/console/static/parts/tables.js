@@ -1,4 +1,4 @@
-/** A table that becomes a list of cards on a phone: each cell carries the name of its column. */
+/** Table that becomes a list of cards on a phone: each cell carries the name of its column. */
 
 import { h } from "../dom.js";
 
@@ -15,7 +15,7 @@ function cellOf(cell, at, [name, kind]) {
   return at === 0 ? h("th", { scope: "row", ...attributes }, cell) : h("td", attributes, cell);
 }
 
-/** Names and values, such as the facts of one subscription. */
+/** Definition list of names and values, such as the facts of one subscription. */
 export function facts(pairs) {
   return h("dl", { class: "facts" },
     pairs.filter(([, value]) => value !== null && value !== undefined)
