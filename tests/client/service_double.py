@@ -67,6 +67,8 @@ class ServiceDouble:
             return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Cut(": hello\n\n" + text))
         if path.endswith("/notifications"):
             return httpx.Response(200, json={"notifications": [notification(1)], "cursor": "1"})
+        if path.endswith("/replay"):
+            return httpx.Response(200, json={"cursor": "7", "asked": json.loads(request.content)})
         if path.endswith("/renew"):
             return httpx.Response(200, json={"expires": "2026-02-01T10:00:00+00:00"})
         if path.endswith("/rotate-secret"):

@@ -162,6 +162,20 @@ def test_the_asynchronous_client_does_the_same() -> None:
     assert asyncio.run(use()) == [1, 2, 3, 4, 5]
 
 
+def test_a_replay_begins_at_a_time_or_a_cursor_and_gives_the_cursor_to_read_from() -> None:
+    double = ServiceDouble(lose=1)
+    with client(double) as tamis:
+        subscription = tamis.subscribe("price < 10")
+        assert subscription.replay(datetime(2026, 5, 1, 10, tzinfo=UTC)) == "7"
+        (since,) = json.loads(double.requests[-1].content).values()
+        assert datetime.fromisoformat(since) == datetime(2026, 5, 1, 10, tzinfo=UTC)
+        assert double.requests[-1].headers["tamis-ticket"] == "tkt_1"
+        assert subscription.replay(cursor="40") == "7"
+        assert json.loads(double.requests[-1].content) == {"cursor": "40"}
+        with pytest.raises(TypeError, match="one of them"):
+            subscription.replay()
+
+
 def test_notifications_have_what_variables_were_bound_to() -> None:
     with client(ServiceDouble()) as tamis:
         first, second = itertools.islice(tamis.subscribe("mob_pattern(?people)").notifications(), 2)

@@ -162,6 +162,14 @@ class AsyncSubscription(OwnedSubscription):
                 if table.changes:
                     yield table
 
+    async def replay(self, since: datetime | None = None, *, cursor: str = "") -> str:
+        """Has notifications sent once more, of events received since then or after a cursor: by webhook, or to Kafka.
+
+        Returns the cursor that they follow: who reads gives it to `notifications` or `poll`. Ids are as they were.
+        """
+        answer = await self._client.send(requests.replay(self.id, self.ticket, since, cursor))
+        return str(answer["cursor"])
+
     async def renew(self, validity: Validity = None) -> datetime | None:
         """Renews the validity from now on; returns its end (None: until it is cancelled)."""
         return self.renewed(await self._client.send(requests.renew(self.id, self.ticket, validity)))

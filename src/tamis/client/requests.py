@@ -9,7 +9,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from math import ceil
 from typing import Any, Literal, TypeAlias
 
@@ -83,6 +83,13 @@ def _written_validity(validity: timedelta | Literal["forever"]) -> int | str:
 def renew(id: str, ticket: str, validity: Validity) -> Request:
     form = {} if validity is None else {"validity": _written_validity(validity)}
     return _post(f"/v1/subscriptions/{id}/renew", form, ticket, again=True)
+
+
+def replay(id: str, ticket: str, since: datetime | None, cursor: str) -> Request:
+    if (since is None) == (not cursor):
+        raise TypeError("give since or cursor, one of them")
+    form = {"cursor": cursor} if since is None else {"since": since.astimezone().isoformat()}
+    return _post(f"/v1/subscriptions/{id}/replay", form, ticket, again=True)
 
 
 def rotate_secret(id: str, ticket: str, overlap: timedelta) -> Request:

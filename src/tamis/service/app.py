@@ -23,6 +23,7 @@ from tamis.service.http import (
     keys,
     network,
     operators,
+    replays,
     schemas,
     status,
     subscriptions,
@@ -76,6 +77,7 @@ def create_app(service: Service) -> FastAPI:
     problems.install(app)
     for room in (
         subscriptions,
+        replays,
         contents,
         events,
         filters,

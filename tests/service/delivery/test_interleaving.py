@@ -56,6 +56,16 @@ class Reader:
         self.feed.close()
         self.connect()
 
+    def go_back(self, cursor: Cursor) -> None:
+        """The reader is set back: what was taken and not dealt with yet counts no more."""
+        if isinstance(self.feed, LiveFeed):
+            if self.taking is not None and self.taking.done():
+                self.taking = None
+            self.seen = [key for key in self.seen if key <= cursor]
+            self.cursor = cursor
+            self.feed.rewind(cursor)
+            self.feed.interrupt()
+
     def time_out(self) -> None:
         """A heartbeat is due: the take is given up, and the same feed is asked again later."""
         if self.taking is not None and not self.taking.done():
@@ -85,6 +95,7 @@ class Interleaving:
             reader.finish: 6,
         }
         actions |= {partial(self.lose, reader): 1, reader.time_out: 1, self.pause_or_resume: 0.3}
+        actions[partial(reader.go_back, Cursor(self.chance.randrange(reader.cursor.position + 1)))] = 1
         self.chance.choices(list(actions), list(actions.values()))[0]()
         for _ in range(self.chance.randrange(4)):
             await asyncio.sleep(0)

@@ -28,6 +28,20 @@ def test_a_batch_is_read_as_it_was_recorded(any_store: Store) -> None:
     assert any_store.notifications.events([BATCH, 5]) == {BATCH: StoredEvent(BATCH, first.event_id, NOON, first.body)}
 
 
+def test_a_time_is_found_among_segments_and_rows(any_store: Store) -> None:
+    kept = any_store.notifications
+    assert (kept.position_at(NOON), kept.oldest()) == (1, None)
+    recorded(any_store, 1, (BATCH, 7), (BATCH + 1, 7), (BATCH + 2, 9))
+    bound = pairs((2 * BATCH, 7)).append_column("bindings", pa.array(['{"x": 1}']))
+    kept.record("stream", 2, events([2 * BATCH], NOON + timedelta(minutes=1)), bound)
+    recorded(any_store, 3, (3 * BATCH, 7), start=NOON + timedelta(minutes=2))
+    found = [(0, BATCH), (1.5, BATCH + 2), (3, 2 * BATCH), (60, 2 * BATCH), (61, 3 * BATCH), (121, 3 * BATCH + 1)]
+    assert [(s, kept.position_at(NOON + timedelta(seconds=s))) for s, _ in found] == found
+    assert kept.oldest() == NOON
+    kept.sweep(NOON + timedelta(seconds=1))
+    assert (kept.position_at(NOON), kept.oldest()) == (BATCH + 1, NOON + timedelta(seconds=1))
+
+
 def test_a_repeated_batch_writes_nothing(any_store: Store) -> None:
     dead = pa.table({"offset": [4], "id": ["e"], "time": pa.array([NOON]), "body": ["{"], "reason": ["not JSON"]})
     assert any_store.notifications.record("s", 3, events([BATCH]), pairs((BATCH, 1)), dead)

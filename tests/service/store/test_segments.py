@@ -80,6 +80,14 @@ def check(kept: Notifications, model: Model, rng: random.Random) -> None:
                 at = reached
             assert found_pairs == model.of(asked, 0, upto)
     positions = {at for at, _ in model.pairs}
+    since = rng.randrange(max(model.seconds.values(), default=0) + 2)
+    later = [at for at in positions if model.seconds[at] >= since]
+    assert kept.position_at(NOON + timedelta(seconds=since)) == min(later, default=kept.head() + 1)
+    oldest = kept.oldest()
+    assert (oldest is None) == (not positions)
+    if oldest is not None:
+        assert oldest in [NOON + timedelta(seconds=model.seconds[at]) for at in positions]
+        assert oldest <= NOON + timedelta(seconds=model.seconds[min(positions)])
     found_events = kept.events(sorted(positions))
     assert set(found_events) == positions
     assert all(one.body == f'{{"n":{at}}}' for at, one in found_events.items())

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tamis.service.store import Backtest, DeliveryState, Store, StoreError
-from tests.service.store.made import LATER, NOON
+from tamis.service.store import Backtest, DeliveryState, RevokedError, Store, StoreError
+from tests.service.store.made import LATER, NOON, subscribed
 
 
 def test_dead_letters_are_listed_by_owner_and_kind_and_removed_by_id(any_store: Store) -> None:
@@ -71,6 +71,41 @@ def test_a_cursor_that_comes_late_does_not_take_a_newer_one_back(any_store: Stor
         1: DeliveryState(1, 20),
         2: DeliveryState(2, 5, 1, NOON, "HTTP 500"),
     }
+
+
+def test_a_delivery_that_is_set_back_stays_so_whatever_was_under_way(any_store: Store) -> None:
+    hook = subscribed(any_store, delivery={"mode": "webhook", "url": "https://a.example.org/"})
+    any_store.deliveries.save([DeliveryState(hook.number, 30, 2, NOON, "HTTP 500", True)])
+    assert any_store.subscriptions.replay(hook.id, 10) == 10
+    set_back = DeliveryState(hook.number, 10, epoch=1)
+    assert any_store.deliveries.get([hook.number]) == {hook.number: set_back}
+    (change,) = any_store.subscriptions.changes(hook.revision)
+    assert change.number == hook.number, "whoever pushes is told"
+    any_store.deliveries.save([DeliveryState(hook.number, 40)])
+    assert any_store.deliveries.get([hook.number]) == {hook.number: set_back}
+    any_store.deliveries.save([DeliveryState(hook.number, 20, epoch=1)])
+    assert any_store.subscriptions.replay(hook.id, 50) == 20, "what was not sent yet is not left out"
+    any_store.deliveries.begin_at(hook.number, 60)
+    assert any_store.deliveries.get([hook.number]) == {hook.number: DeliveryState(hook.number, 60, epoch=3)}
+
+
+def test_a_delivery_that_has_sent_nothing_yet_is_not_set_ahead(any_store: Store) -> None:
+    hook = subscribed(any_store, delivery={"mode": "webhook", "url": "https://a.example.org/"})
+    assert any_store.subscriptions.replay(hook.id, 10) == 0
+    any_store.deliveries.begin_at(hook.number + 1, 10)
+    assert any_store.deliveries.get([hook.number, hook.number + 1]) == {
+        hook.number: DeliveryState(hook.number, 0, epoch=1),
+        hook.number + 1: DeliveryState(hook.number + 1, 10, epoch=1),
+    }
+
+
+def test_nothing_is_set_back_on_behalf_of_a_revoked_key(any_store: Store) -> None:
+    key, _ = any_store.keys.create("Gallery", ["subscribe"])
+    hook = subscribed(any_store, owner=key.id, delivery={"mode": "webhook", "url": "https://a.example.org/"})
+    any_store.keys.revoke(key.id)
+    with pytest.raises(RevokedError):
+        any_store.subscriptions.replay(hook.id, 0, by_owner=True)
+    assert any_store.deliveries.get([hook.number]) == {}
 
 
 def test_the_newest_schema_is_in_force_and_the_old_ones_stay(any_store: Store) -> None:

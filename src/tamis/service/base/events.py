@@ -157,6 +157,10 @@ class Cursor(NamedTuple):
             raise CursorError(f"{text[:50]!r} is no cursor; give one as it came with a notification")
         return cls(*parts)
 
+    def of(self, number: int) -> Cursor:
+        """The cursor of a reader of one subscription who has seen as much."""
+        return Cursor(self.position if number <= self.number else max(self.position - 1, 0))
+
     @property
     def whole(self) -> int:
         """Last position of which everything has been seen."""

@@ -26,7 +26,7 @@ from tamis.service.delivery.sending import Backoff, Outcome, Sending
 from tamis.service.delivery.store_reader import Reading, Renderer, Standing, notification_of
 from tamis.service.delivery.topics import KafkaChannel
 from tamis.service.delivery.webhooks import WebhookChannel
-from tamis.service.store import DeadLetter, DeliveryState, Store
+from tamis.service.store import DeadLetter, Store
 from tamis.service.store.database import warn
 from tamis.service.store.store import FollowedSchema
 
@@ -223,7 +223,7 @@ class Delivery:
     async def begin_from_now(self, number: int) -> None:
         """Skips earlier matches for a subscription that is about to get a webhook or topic."""
         head = await self._in_thread(self._reading.head)
-        await self._in_thread(partial(self._store.deliveries.save, [DeliveryState(number, head)]))
+        await self._in_thread(partial(self._store.deliveries.begin_at, number, head))
 
     @property
     def has_room(self) -> bool:
@@ -273,11 +273,19 @@ class Delivery:
             await self._outlets.settle()
         numbers = await self._in_thread(self._changes.changed)
         if numbers:
-            await self._end_given_away(numbers)
-            self._fanout.changed(numbers)
-            if self._pushing:
-                now = await self._in_thread(partial(self._reading.subscriptions, numbers))
-                await self._outlets.changed(list(now.values()))
+            try:
+                await self._take_over(numbers)
+            except TamisError:
+                self._changes.put_back(numbers)
+                raise
+
+    async def _take_over(self, numbers: set[int]) -> None:
+        """Has readers and outlets follow the subscriptions as they are now."""
+        await self._end_given_away(numbers)
+        self._fanout.changed(numbers)
+        if self._pushing:
+            now = await self._in_thread(partial(self._reading.subscriptions, numbers))
+            await self._outlets.changed(list(now.values()))
 
     async def notice_revocations(self) -> None:
         """Ends readers whose key has been revoked, here or at another service."""
@@ -318,8 +326,7 @@ class Delivery:
         """Position of a reader of one subscription; its cursor may be from a reader of many."""
         if text is None:
             return BEGINNING
-        cursor = self._cursor(text) or self.here
-        return Cursor(cursor.position if number <= cursor.number else cursor.position - 1)
+        return (self._cursor(text) or self.here).of(number)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._readers, work)

@@ -113,7 +113,10 @@ class LiveFeed:
         self.interrupt()
 
     def rewind(self, cursor: Cursor) -> None:
-        """Goes back to the reader's actual position; nothing is kept in memory until the next `take`."""
+        """Goes back to the reader's actual position; nothing is kept in memory until the next `take`.
+
+        A page that is being read meanwhile is not taken.
+        """
         self._leave()
         self.cursor = cursor
 
@@ -143,12 +146,16 @@ class LiveFeed:
         """Joins the fan-out, and reads earlier notifications; None if there were none but may be by now."""
         self._joined = True
         self._since = upto = self._source.join(self)
+        start = self.cursor
         try:
-            page = await self._source.page(self.number, self.cursor.position, upto, limit)
+            page = await self._source.page(self.number, start.position, upto, limit)
         except BaseException:
             # Cancelled, perhaps: the feed must not take itself for one that has read up to here.
             self._leave()
             raise
+        if self.cursor != start:
+            self._leave()
+            return None
         if page.standing in ("paused", "suspended"):
             self._leave()
             self._source.hold(self)

@@ -87,8 +87,14 @@ class Outlet:
         elif self._task is None and not self.state.disabled and not self.ended:
             self._task = self.office.spawn(self._work())
 
-    def changed(self) -> None:
-        """The subscription has changed: whatever was wrong may be right now."""
+    def changed(self, stored: DeliveryState | None = None) -> None:
+        """The subscription has changed: whatever was wrong may be right now, and it may have been set back.
+
+        `stored` is its state in the store. Results of calls that began in an earlier epoch do not count.
+        """
+        if stored is not None and stored.epoch > self.state.epoch:
+            self.state, self.window = stored, Window(stored.cursor)
+            self.feed.rewind(Cursor(stored.cursor))
         if self.state.disabled or self.state.failures:
             self.keep(replace(self.state, failures=0, next_attempt=None, disabled=False))
         self.failed, self.cautious, self._alone = {}, False, 0
@@ -197,6 +203,7 @@ class _Round:
         self._outlet = outlet
         self._office = outlet.office
         self._feed = outlet.feed
+        self._window = outlet.window
         self._interruptions = outlet.feed.interruptions
         self._pending: deque[Notification] = deque()
         self._limits = CallLimits()
@@ -243,6 +250,11 @@ class _Round:
     @property
     def _goes_on(self) -> bool:
         return not self._stopped and self._interruptions == self._feed.interruptions
+
+    @property
+    def _counts(self) -> bool:
+        """False once the subscription was set back: then nothing that comes of this round is noted."""
+        return self._window is self._outlet.window
 
     @property
     def _wants_more(self) -> bool:
@@ -319,11 +331,14 @@ class _Round:
 
     async def _note(self, call: list[Notification], outcome: Outcome, failures: int) -> None:
         outlet = self._outlet
+        if outcome.kind == "given up" and self._counts:
+            await self._office.bury(call[0], failures + 1, outcome.reason)
+        if not self._counts:
+            return
         if outcome.kind == "delivered":
             outlet.acknowledge([one.position for one in call])
             return
         if outcome.kind == "given up":
-            await self._office.bury(call[0], failures + 1, outcome.reason)
             outlet.acknowledge([call[0].position], outcome.reason)
             return
         self._stopped = True
@@ -347,7 +362,7 @@ class _Round:
         outlet, first = self._outlet, self._outlet.window.first
         if first is None:
             return
-        if self._until is not None and not outlet.state.disabled:
+        if self._until is not None and self._counts and not outlet.state.disabled:
             outlet.cautious = True
             failures, reason = outlet.failures_of(first), self._reason or outlet.state.last_error
             outlet.keep(replace(outlet.state, failures=failures, next_attempt=self._until, last_error=reason))

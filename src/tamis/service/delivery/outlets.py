@@ -91,6 +91,7 @@ class Changes:
         self._store = store
         self._revision = 0
         self._seen = 0
+        self._again: set[int] = set()
 
     def start(self) -> None:
         """Starts at the current revision."""
@@ -117,7 +118,13 @@ class Changes:
             rows = self._store.subscriptions.changes(self._revision, _CHANGES)
             numbers.update(row.number for row in rows if row.number != row.revision)
             self._revision = rows[-1].revision if rows else newest
+        numbers |= self._again
+        self._again = set()
         return numbers
+
+    def put_back(self, numbers: set[int]) -> None:
+        """These could not be seen to: they count as changed the next time too."""
+        self._again |= numbers
 
 
 GRACE_SECONDS: Final = 5.0
@@ -187,6 +194,8 @@ class Outlets:
 
     async def changed(self, subscriptions: Sequence[Subscription]) -> None:
         """Updates the outlets of changed subscriptions, which may have become push subscriptions or ceased to be."""
+        known = [one.number for one in subscriptions if one.number in self._outlets]
+        states = await self._in_thread(partial(self._store.deliveries.get, known)) if known else {}
         for subscription in subscriptions:
             outlet = self._outlets.get(subscription.number)
             if outlet is None:
@@ -199,7 +208,7 @@ class Outlets:
                 outlet.close()
                 del self._outlets[subscription.number]
             else:
-                outlet.changed()
+                outlet.changed(states.get(subscription.number))
         await self.add(one for one in subscriptions if one.state in ("active", "paused", "suspended"))
 
     async def stop(self) -> None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, Update, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, Update, and_, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from tamis.service.store.database import Database, StoreError, made_storable, pieces, within
@@ -145,6 +145,8 @@ _CHANGING = ("cursor", "failures", "next_attempt", "last_error", "disabled")
 class DeliveryState:
     """Delivery state of a subscription: everything up to `cursor` was acknowledged; `failures` counts attempts since
     then.
+
+    `epoch` is how often the cursor was placed anew; within one it only advances.
     """
 
     subscription: int
@@ -153,6 +155,7 @@ class DeliveryState:
     next_attempt: datetime | None = None
     last_error: str = ""
     disabled: bool = False
+    epoch: int = 0
 
 
 class Deliveries:
@@ -170,7 +173,10 @@ class Deliveries:
         return found
 
     def save(self, states: Sequence[DeliveryState]) -> None:
-        """Saves all of them, in one transaction. Cursors only advance: one that is further in the store stays."""
+        """Saves all of them, in one transaction. Cursors only advance: one that is further in the store stays.
+
+        States of an earlier epoch are passed over.
+        """
         if not states:
             return
         # In one order, so that two who save the same ones do not wait for each other; of two for one, the last.
@@ -183,15 +189,36 @@ class Deliveries:
         adding = insert(DELIVERIES)
         changed = {name: adding.excluded[name] for name in _CHANGING}
         # Who has lost the right to push may still be saving, while who has it now is further on.
-        older = DELIVERIES.c.cursor <= adding.excluded.cursor
+        older = and_(DELIVERIES.c.epoch == adding.excluded.epoch, DELIVERIES.c.cursor <= adding.excluded.cursor)
         saving = adding.on_conflict_do_update(index_elements=["subscription"], set_=changed, where=older)
         with self._database.write() as connection:
             connection.execute(saving, rows)
+
+    def begin_at(self, number: int, cursor: int) -> None:
+        """Places a cursor, ahead too: what is before it is not sent."""
+        with self._database.write() as connection:
+            place_anew(connection, number, cursor, ahead=True)
 
     def remove(self, numbers: Sequence[int]) -> None:
         with self._database.write() as connection:
             for some in pieces(numbers):
                 connection.execute(delete(DELIVERIES).where(DELIVERIES.c.subscription.in_(some)))
+
+
+def place_anew(connection: Connection, number: int, cursor: int, *, ahead: bool) -> int:
+    """Begins another epoch of a delivery at a cursor, with nothing failed; returns the cursor.
+
+    Unless `ahead`, the cursor is where it was if that is before the place: what has not been sent is not left out.
+    """
+    its = select(DELIVERIES.c.cursor, DELIVERIES.c.epoch).where(DELIVERIES.c.subscription == number)
+    row = connection.execute(its.with_for_update()).one_or_none()
+    before, epoch = (0, 0) if row is None else (int(row.cursor), int(row.epoch))
+    placed = DeliveryState(number, within(cursor) if ahead else min(before, within(cursor)), epoch=epoch + 1)
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    placing = insert(DELIVERIES).values(asdict(placed))
+    changed = {name: placing.excluded[name] for name in (*_CHANGING, "epoch")}
+    connection.execute(placing.on_conflict_do_update(index_elements=["subscription"], set_=changed))
+    return placed.cursor
 
 
 # Matching progress of a log that several services share, and the stream that continues it.

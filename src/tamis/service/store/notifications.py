@@ -271,6 +271,45 @@ class Notifications:
 
         return self.segments.read(read)
 
+    def position_at(self, time: datetime) -> int:
+        """The first position whose event was received at or after a moment; one above the head if there is none.
+
+        Segments are found by their times; of rows, those that are older are gone through.
+        """
+        least = microseconds(time)
+        rows = select(EVENTS.c.position).where(EVENTS.c.time >= time).order_by(EVENTS.c.position).limit(1)
+
+        def read(connection: Connection) -> int:
+            row = connection.execute(rows).scalar_one_or_none()
+            first = counters.value(connection, "head") + 1 if row is None else int(row)
+            floor, names = self.segments.names(connection)
+            for named in names:
+                if named.first >= first:
+                    break
+                if named.newest >= least and named.last >= floor:
+                    segment = self.segments.opened(connection, named)
+                    low = int(np.searchsorted(segment.positions, floor))
+                    found = np.flatnonzero(segment.times[low:] >= least)
+                    if len(found):
+                        return min(first, int(segment.positions[low + int(found[0])]))
+            return first
+
+        return self.segments.read(read)
+
+    def oldest(self) -> datetime | None:
+        """When the oldest event that is kept was received; None if none is."""
+        rows = select(EVENTS.c.time).order_by(EVENTS.c.position).limit(1)
+
+        def read(connection: Connection) -> datetime | None:
+            row: datetime | None = connection.execute(rows).scalar_one_or_none()
+            after = self._floor(connection, -1)
+            for segment in self._reach(connection, after, LARGEST):
+                oldest = moment(int(segment.times[segment.ranks(after, LARGEST)[0] :].min()))
+                return oldest if row is None else min(row, oldest)
+            return row
+
+        return self.segments.read(read)
+
     def sweep(self, before: datetime) -> int:
         """Removes notifications of events received before a moment, oldest first; returns how many.
 

@@ -36,6 +36,7 @@ from tamis.service.store.database import (
     require_storable,
     within,
 )
+from tamis.service.store.delivery_state import place_anew
 from tamis.service.store.ending import announce, expire, purge
 from tamis.service.store.hashing import digest, fits, id_for, random_text
 from tamis.service.store.importing import Importing
@@ -286,6 +287,18 @@ class Subscriptions(Importing):
             if by_owner:
                 require_live(connection, found.owner)
             return self._written(connection, found, values, revised=True)
+
+    def replay(self, id: str, cursor: int, *, by_owner: bool = False) -> int:
+        """Sets the delivery of a subscription back to a cursor, after which all is sent again; returns the cursor.
+
+        One that has not come as far stays where it is. A revision tells whoever pushes. `by_owner` as in `replace`.
+        """
+        with self._database.write() as connection:
+            found = self._found(connection, id)
+            if by_owner:
+                require_live(connection, found.owner)
+            self._written(connection, found, {}, revised=True)
+            return place_anew(connection, found.number, cursor, ahead=False)
 
     def transfer(self, id: str, owner: str) -> tuple[Subscription, str]:
         """Gives a subscription to another key; returns it with its new ticket. The old ticket becomes invalid."""

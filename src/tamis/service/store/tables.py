@@ -165,6 +165,8 @@ PROGRESS = Table(
     Column("offsets", Text, nullable=False),
 )
 
+# How far webhooks and topics have come. `epoch` is how often a cursor was placed anew, back or ahead: what an outlet of
+# the epoch before has yet to save is not saved.
 DELIVERIES = Table(
     "deliveries",
     METADATA,
@@ -174,6 +176,7 @@ DELIVERIES = Table(
     Column("next_attempt", Moment),
     Column("last_error", Text, nullable=False),
     Column("disabled", Boolean, nullable=False),
+    Column("epoch", BigInteger, nullable=False, server_default="0"),
 )
 
 

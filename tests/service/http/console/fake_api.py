@@ -168,6 +168,12 @@ async def renewed(found: Owned, body: Json) -> Json:
     return found
 
 
+@api.post("/subscriptions/{id}/replay")
+async def replayed_from(found: Owned, body: Json) -> Json:
+    found["replayed"] = body["since"]
+    return {"cursor": "7"}
+
+
 @api.post("/subscriptions/{id}/test")
 async def tested(found: Owned, body: Json, fake: Fake) -> Json:
     return explanation(explain(found["filter"], body["event"], fake.schema))

@@ -91,6 +91,20 @@ def test_a_pause_needs_no_ticket(open_console: Opening, service: Running) -> Non
     expect(page.locator(".page-head .badge")).to_have_text("active")
 
 
+def test_what_is_pushed_is_sent_again_from_a_time(open_console: Opening, service: Running) -> None:
+    pulled, pushed = service.state.subscriptions[:2]
+    pulled["delivery"], pushed["delivery"] = {"mode": "pull"}, {"mode": "webhook", "url": "https://a.example.org/"}
+    page = open_console(f"#/subscriptions/{pulled['id']}")
+    expect(page.get_by_role("button", name="Renew")).to_be_visible()
+    expect(page.get_by_role("button", name="Replay")).to_have_count(0)
+    page = open_console(f"#/subscriptions/{pushed['id']}")
+    page.get_by_role("button", name="Replay").click()
+    page.get_by_label("Events received since").fill("2026-05-01T10:30")
+    page.get_by_role("dialog").get_by_role("button", name="Replay").click()
+    expect(page.get_by_text("It is sent again")).to_be_visible()
+    assert pushed["replayed"].startswith("2026-05-01T")
+
+
 def test_renewing_and_cancelling(open_console: Opening, service: Running) -> None:
     chosen = service.state.subscriptions[0]
     before = chosen["expires"]

@@ -11,6 +11,7 @@ export const subscription = (id, ticket, signal) => call("GET", path("subscripti
 export const subscribe = (body) => call("POST", "subscriptions", { body });
 export const change = (id, ticket, body) => call("PATCH", path("subscriptions", id), { ticket, body });
 export const renew = (id, ticket, body) => call("POST", path("subscriptions", id, "renew"), { ticket, body });
+export const replayFrom = (id, ticket, body) => call("POST", path("subscriptions", id, "replay"), { ticket, body });
 export const cancel = (id, ticket) => call("DELETE", path("subscriptions", id), { ticket });
 export const activity = (id, ticket, query, signal) =>
   call("GET", path("subscriptions", id, "activity"), { ticket, query, signal });
