@@ -37,10 +37,10 @@ for words in eval(sys.argv[1]):
 INTERRUPTED = """
 import builtins
 loaded = builtins.__import__
-def interrupt(name, *rest):
+def interrupt(name, *rest, **named):
     if name == {module!r}:
         raise KeyboardInterrupt
-    return loaded(name, *rest)
+    return loaded(name, *rest, **named)
 builtins.__import__ = interrupt
 from tamis.cli import main
 main()

@@ -38,7 +38,7 @@ class Played:
         monkeypatch.setattr(turns, "_IDLE", 0.0)
         monkeypatch.setattr(standby, "Standby", lambda *_: self._said("Spark", self))
         monkeypatch.setattr(running, "ActivePipeline", lambda *_: self._said("query", Query(self)))
-        monkeypatch.setattr(Store, "open", lambda _: self._opened())
+        monkeypatch.setattr(Store, "open", lambda *_: self._opened())
 
     def go(self, tmp_path: Path, **settings: Any) -> list[str]:
         given = Settings(**{"state": tmp_path, "log_url": "kafka://broker:9092/events", **settings})
