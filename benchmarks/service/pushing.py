@@ -22,6 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
+import uvicorn
 
 from tamis.service.base.configuration import DeliverySettings, Settings
 from tamis.service.delivery import Delivery
@@ -153,12 +154,10 @@ def main() -> None:
 
 
 def _run(store: Store, number: int, count: int) -> tuple[float, float]:
-    """As in the service, on the faster event loop if it is there."""
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.run(pushed(store, number, count))
-    return uvloop.run(pushed(store, number, count))
+    """On the event loop that the service runs on."""
+    loop = uvicorn.Config(lambda: None).get_loop_factory()
+    with asyncio.Runner(loop_factory=loop) as runner:
+        return runner.run(pushed(store, number, count))
 
 
 if __name__ == "__main__":
