@@ -117,7 +117,7 @@ def analyze(
     if spark:
         if dead_letters_to is not None:
             raise CommandError("--spark counts dead letters and writes none: tamis validate does")
-        from tamis.cli.work.indexes import analyze_on_spark
+        from tamis.cli.work.on_spark import analyze_on_spark
 
         found, refused, dead = analyze_on_spark(subscriptions, files, under, known, ignore_unknown=ignore_unknown)
     else:

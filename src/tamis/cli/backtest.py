@@ -69,7 +69,8 @@ def backtest(
     """
     from tamis import pipeline
     from tamis.cli.work.events import EventFiles
-    from tamis.cli.work.indexes import checked_events, require_files, schema_for, subscribers_of
+    from tamis.cli.work.indexes import schema_for
+    from tamis.cli.work.on_spark import checked_events, require_files, subscribers_of
     from tamis.cli.work.spark import spark_session, tasks_shown
     from tamis.cli.work.subscriptions import report
     from tamis.cli.work.tables import write_table

@@ -55,7 +55,8 @@ def join(
     """
     from tamis import pipeline
     from tamis.cli.work.events import EventFiles
-    from tamis.cli.work.indexes import checked_events, require_files, schema_for, subscribers_of
+    from tamis.cli.work.indexes import schema_for
+    from tamis.cli.work.on_spark import checked_events, require_files, subscribers_of
     from tamis.cli.work.spark import require_new, spark_session, tasks_shown, written
     from tamis.cli.work.subscriptions import report
     from tamis.pipeline.join import CHANGED

@@ -112,7 +112,7 @@ def match(
             raise CommandError("--changes is not written by Spark here: leave --spark out, or use pipeline.join")
         if numbers or output == STREAM:
             raise CommandError("--spark writes folders of rows without a position: use --output, and not --numbers")
-        from tamis.cli.work.indexes import match_on_spark
+        from tamis.cli.work.on_spark import match_on_spark
 
         match_on_spark(
             subscriptions,
